@@ -40,7 +40,7 @@ from unmask.problems.circuits.circuit_files import write_aiger
 from unmask.reasoners.run_words import answers, run
 from unmask.reasoners.typed_words import read_word
 from unmask.samplers.line_plot import Point, Series, plot, powers
-from unmask.verification.answer_tables import tabled_answers
+from unmask.verification.answer_tables import answer_many_words
 from unmask.verification.words.deciders import Encoding, circuit_of, decider_of
 
 HERE = Path(__file__).parent
@@ -60,7 +60,7 @@ YARDSTICK = "one dense float32 torch pass: 4,096 rows, width 256, 2 heads of 64,
 
 
 def best(work, *, times=5):
-    """The shortest of a few runs; the machine may be busy with other things."""
+    """Return the CPU seconds of the fastest of a few runs; the machine may be busy with other work."""
     seconds = []
     for _ in range(times):
         start = time.process_time()
@@ -70,19 +70,19 @@ def best(work, *, times=5):
 
 
 def exponent(sizes, seconds):
-    """The slope of the line through (log size, log seconds)."""
+    """Return the slope of the line through (log size, log seconds)."""
     x, y = [log(n) for n in sizes], [log(s) for s in seconds]
     mx, my = sum(x) / len(x), sum(y) / len(y)
     return sum((a - mx) * (b - my) for a, b in zip(x, y, strict=True)) / sum((a - mx) ** 2 for a in x)
 
 
 def command(*arguments, text=None):
-    """(CPU seconds, peak memory in bytes, standard output) of an `unmask` command in a fresh process."""
-    with tempfile.TemporaryFile("w+") as given:
-        given.write(text or "")
-        given.seek(0)
+    """Return (CPU seconds, peak memory in bytes, standard output) of an `unmask` command in a fresh process."""
+    with tempfile.TemporaryFile("w+") as standard_input:
+        standard_input.write(text or "")
+        standard_input.seek(0)
         program = [sys.executable, "-m", "unmask", *arguments]
-        process = subprocess.Popen(program, stdin=given, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(program, stdin=standard_input, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         output = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)
@@ -113,7 +113,7 @@ def regex():
 
 
 def regex_by_hand(folder):
-    """The longest of them as a user runs it: compile into a folder, then the word through standard input."""
+    """The longest word of `regex` as a user runs it: compile into a folder, then pass the word on standard input."""
     length = 1 << 17
     target = str(folder / "longest")
     compiling, _, _ = command("compile", "regex:(ab)*", "--length", str(length), "--to", "mdm", "--out", target)
@@ -166,11 +166,11 @@ def every_word():
         model = compile_problem(problem, "mdm", length=16)
         words = words_of(model)
         start = time.process_time()
-        found = tabled_answers(model, words, engine=FastEngine())
+        answered = answer_many_words(model, words, engine=FastEngine())
         first = time.process_time() - start
-        assert found.by == "tables"
-        assert np.flatnonzero(found.answers.accepted == 1).tolist() == [0x5555]
-        return first, best(lambda: tabled_answers(model, words, engine=FastEngine()), times=3)
+        assert answered.by == "tables"
+        assert np.flatnonzero(answered.answers.accepted == 1).tolist() == [0x5555]
+        return first, best(lambda: answer_many_words(model, words, engine=FastEngine()), times=3)
 
     measured = [extracted() for _ in range(3)]
     model = compile_problem(problem, "mdm", length=16)
@@ -191,17 +191,17 @@ def a_million_words(folder):
     """1,000,000 words of length 32 through standard input: reading and printing included."""
     target = str(folder / "words")
     command("compile", "regex:(a|b)*abb(a|b)*", "--length", "32", "--to", "mdm", "--out", target)
-    drawn = np.random.default_rng(0).integers(0, 2, (1_000_000, 32))
-    text = "".join(np.array(["a", "b"])[row].tobytes().decode("utf-32-le") + "\n" for row in drawn)
+    letters = np.random.default_rng(0).integers(0, 2, (1_000_000, 32))
+    text = "".join(np.array(["a", "b"])[row].tobytes().decode("utf-32-le") + "\n" for row in letters)
     seconds, memory, output = command("run", target, "-", text=text)
     lines = output.splitlines()
-    right = ["accepted" if "abb" in word else "rejected" for word in text.splitlines()]
-    assert lines == right
+    expected = ["accepted" if "abb" in word else "rejected" for word in text.splitlines()]
+    assert lines == expected
     return {"words": len(lines), "seconds": seconds, "peak_bytes": memory}
 
 
 def a_million_letters(folder):
-    """(ab)* by mdm at N = 2^20, as a user runs it."""
+    """(ab)* by mdm at N = 2^20, from the command line."""
     length, target = 1 << 20, folder / "million"
     compiling, _, _ = command("compile", "regex:(ab)*", "--length", str(length), "--to", "mdm", "--out", str(target))
     text = "ab" * (length // 2) + "\n"
@@ -212,7 +212,7 @@ def a_million_letters(folder):
 
 
 def converted():
-    """Converted models that no code decides for every row: one word through each, and what was done before."""
+    """One word through converted models, which have no special code in the engine; also the time to convert them."""
     results = {}
     for (source, to), problem in product(
         (("mdm", "pcot"), ("pcot", "mdm")), ("regex:(a|b)*abb", "group:S3", "group:A5")
@@ -221,8 +221,8 @@ def converted():
         for length in lengths:
             start = time.perf_counter()
             model = compile_problem(problem, source, length=length)
-            for _, made in convert_model(model, to, by=f"{source}_to_{to}"):
-                model = made.model
+            for _, conversion in convert_model(model, to, by=f"{source}_to_{to}"):
+                model = conversion.model
             before.append(time.perf_counter() - start)
             word = np.random.default_rng(0).choice([model.token[s] for s in model.input_symbols], length).tolist()
             seconds.append(best(lambda m=model, w=word: run(m, w, engine=FastEngine(), canvas=False), times=3))
@@ -236,33 +236,33 @@ def converted():
 
 
 def proofs():
-    """The circuit of addition of 32 bits, proved from the weights; and ABC on the two netlists, which it is given."""
-    return _proved_beside_abc(circuit_model("addition", "mdm", 64), "family:addition", 33)
+    """The circuit of addition of 32 bits, proved from the weights; and ABC on the two netlists."""
+    return _proof_and_abc(circuit_model("addition", "mdm", 64), "family:addition", 33)
 
 
 def multipliers(folder):
-    """Models of multipliers, proved against the netlists they were compiled from; and ABC on what was extracted."""
+    """Models of multipliers, proved against the netlists they were compiled from; and ABC on the extracted netlists."""
     written = folder / "multiplier.aag"
     written.write_text(write_aiger(nor_multiplier()), encoding="ascii")
     netlists = {"NOR array": f"aiger:{written}"}
-    given = os.environ.get("C6288")
-    if given:
-        netlists["c6288"] = f"{'blif' if given.endswith('.blif') else 'aiger'}:{given}"
-    return {name: _proved_beside_abc(compile_problem(one, "mdm"), one, 32) for name, one in netlists.items()}
+    netlist_file = os.environ.get("C6288")
+    if netlist_file:
+        netlists["c6288"] = f"{'blif' if netlist_file.endswith('.blif') else 'aiger'}:{netlist_file}"
+    return {name: _proof_and_abc(compile_problem(problem, "mdm"), problem, 32) for name, problem in netlists.items()}
 
 
-def _proved_beside_abc(model, problem, outputs):
+def _proof_and_abc(model, problem, outputs):
     start = time.process_time()
     assert verify_model(model, method="prove").status == "proved"
     ours = time.process_time() - start
     letters, encoding = list(model.input_symbols), Encoding(2, model.length)
     netlists = (model, problem_of(problem).specification(model.length))
-    theirs = abc_seconds(*(circuit_of(decider_of(one, letters, outputs), encoding) for one in netlists))
+    theirs = abc_seconds(*(circuit_of(decider_of(netlist, letters, outputs), encoding) for netlist in netlists))
     return {"seconds": ours, "abc": theirs}
 
 
 def large_proofs():
-    """Regexes whose automata have the largest monoids and the most states of our collection, N = 64, proved."""
+    """Proofs at N = 64 of the regexes of our collection whose automata have the largest monoids and the most states."""
     measured = {}
     for name, pattern in LARGE.items():
         model = compile_problem(f"regex:{pattern}", "mdm", length=64)
@@ -289,7 +289,7 @@ def compile_4096(folder):
 
 
 def profile():
-    """Which files the time of two runs is spent in, as shares."""
+    """Return the share of the time of two runs by source file."""
     shares = {}
     for name, problem, length in (("A5, N = 2048", "group:A5", 2048), ("(ab)*, N = 131,072", "regex:(ab)*", 1 << 17)):
         model = compile_problem(problem, "mdm", length=length)
@@ -303,26 +303,26 @@ def profile():
 
 
 def _by_file(stats):
-    """Own time by file of ours; what NumPy does is counted where it was called from."""
+    """Return the share of the time by source file of unmask; time inside NumPy counts for the calling file."""
     seconds: dict[str, float] = {}
 
     def ours(function):
         return "unmask" in function[0]
 
-    for function, (_, _, own, _, callers) in stats.stats.items():  # ty: ignore[unresolved-attribute]
+    for function, (_, _, own_seconds, _, callers) in stats.stats.items():  # ty: ignore[unresolved-attribute]
         if ours(function):
-            place = Path(function[0]).stem
-            seconds[place] = seconds.get(place, 0) + own
+            file = Path(function[0]).stem
+            seconds[file] = seconds.get(file, 0) + own_seconds
         else:
-            for caller, (_, _, part, _) in callers.items():
-                place = Path(caller[0]).stem if ours(caller) else "other"
-                seconds[place] = seconds.get(place, 0) + part
+            for caller, (_, _, share, _) in callers.items():
+                file = Path(caller[0]).stem if ours(caller) else "other"
+                seconds[file] = seconds.get(file, 0) + share
     whole = sum(seconds.values())
-    return {place: part / whole for place, part in sorted(seconds.items(), key=lambda i: -i[1])[:8]}
+    return {file: share / whole for file, share in sorted(seconds.items(), key=lambda i: -i[1])[:8]}
 
 
 def rows_of(results):
-    """(what, target, measured) of the table."""
+    """Yield the rows (what, target, measured) of the table."""
     a5_, regex_, hand, chain = results["a5"], results["regex"], results["regex_by_hand"], results["chain_of_thought"]
     yardstick = a5_["yardstick_seconds"]
     against = f"{a5_['seconds'] / yardstick:.2f} of it" if yardstick else "torch not installed"
@@ -372,21 +372,21 @@ def rows_of(results):
         "20 s",
         f"{many['seconds']:.1f} s, {many['peak_bytes'] / 1e9:.2f} GB",
     )
-    for stem, found in results["converted"].items():
+    for stem, entry in results["converted"].items():
         yield (
             f"converted by {stem}, one word, N = 128; N = 256".replace("|", "\\|"),
             "1 s, exponent at most 1.3",
-            f"{found['seconds'][-2]:.2f} s; {found['seconds'][-1]:.2f} s, exponent {found['exponent']:.2f} from N = 32"
-            f" (compile and convert {found['compile_and_convert_seconds'][-1]:.2f} s)",
+            f"{entry['seconds'][-2]:.2f} s; {entry['seconds'][-1]:.2f} s, exponent {entry['exponent']:.2f} from N = 32"
+            f" (compile and convert {entry['compile_and_convert_seconds'][-1]:.2f} s)",
         )
     yield (
         "addition of 32 bits proved from the weights; `cec` of ABC on the netlists of both",
         "21 s",
-        _beside_abc(results["proofs"]),
+        _seconds_and_abc(results["proofs"]),
     )
-    for name, found in results["multipliers"].items():
-        what = "a 16 × 16 array multiplier of NOR gates, built as c6288 is" if name == "NOR array" else f"`{name}`"
-        yield f"{what}, proved against its netlist; `cec` of ABC on both", "41 s", _beside_abc(found)
+    for name, entry in results["multipliers"].items():
+        title = "a 16 × 16 array multiplier of NOR gates, built as c6288 is" if name == "NOR array" else f"`{name}`"
+        yield f"{title}, proved against its netlist; `cec` of ABC on both", "41 s", _seconds_and_abc(entry)
     yield (
         "regexes with a slot per state, `mdm`, N = 64, proved",
         "60 s each",
@@ -405,7 +405,7 @@ def rows_of(results):
     )
 
 
-def _beside_abc(proved):
+def _seconds_and_abc(proved):
     abc = "ABC not installed" if proved["abc"] is None else f"ABC {proved['abc'][1]} in {proved['abc'][0]:.2f} s"
     return f"{proved['seconds']:.1f} s; {abc}"
 
@@ -415,7 +415,7 @@ def write_results(results):
     targets = table(("what", "target", "measured"), rows_of(results))
     where = ["| run | " + " | ".join(f"{i}." for i in range(1, 6)) + " |", "|---|" + "---|" * 5]
     for name, shares in results["profile"].items():
-        cells = [f"`{place}` {100 * share:.0f} %" for place, share in list(shares.items())[:5]]
+        cells = [f"`{file}` {100 * share:.0f} %" for file, share in list(shares.items())[:5]]
         where.append(f"| {name} | " + " | ".join(cells) + " |")
     machine = results["machine"]
     under = (
@@ -439,7 +439,7 @@ def write_plots(results):
             series.append(curve("compile", lengths, compile_seconds))
         linear = curve("slope 1", lengths, [run_seconds[0] * n / lengths[0] for n in lengths])
         series.append(replace(linear, measured=False))
-        seconds = [point.y for one in series for point in one.points]
+        seconds = [point.y for curve_series in series for point in curve_series.points]
         picture = plot(title, powers("length N", lengths), powers("seconds", seconds), series, size=SIZE)
         (PICTURES / f"{name}.svg").write_text(picture, encoding="utf-8")
 

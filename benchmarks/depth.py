@@ -31,7 +31,7 @@ STEPS = (2, 3, 4, 5, 6)
 
 
 def one_pass():
-    """Random weights, p = 1: (N, depth, gates, depth of the chain, inputs, wrong) at every number of rows."""
+    """Yield (N, depth, gates, depth of the chain, inputs, wrong) for random weights, p = 1, and each number of rows."""
     for rows in ROWS:
         transformer = random_transformer(SEED, rows, symbols=SYMBOLS)
         circuit = constant_depth_circuit(transformer)
@@ -45,30 +45,32 @@ def one_pass():
 
 
 def wrong(circuit, transformer, words):
-    """On how many words the circuit differs from the reference engine."""
-    found = circuit.evaluate(token_bits(words, range(SYMBOLS)))
+    """Return the number of words on which the circuit differs from the reference engine."""
+    outputs = circuit.evaluate(token_bits(words, range(SYMBOLS)))
     count = 0
-    for word, (undefined, *bits) in zip(words, found, strict=True):
+    for word, (undefined, *bits) in zip(words, outputs, strict=True):
         try:
             logits = ReferenceEngine().session(transformer).read(word[None], (0, len(word)))
-            right = decode(logits, transformer.precision)[0]
-            count += bool(undefined) or not np.array_equal(np.reshape(bits, (len(word), -1)), np.eye(SYMBOLS)[right])
+            symbols = decode(logits, transformer.precision)[0]
+            count += bool(undefined) or not np.array_equal(np.reshape(bits, (len(word), -1)), np.eye(SYMBOLS)[symbols])
         except AttendsToNothing:
             count += not undefined
     return count
 
 
 def families():
-    """Compiled circuits, extracted again: (family, N, T, depth, bound, gates, words, wrong)."""
+    """Yield (family, N, T, depth, bound, gates, words, wrong) for compiled circuits, extracted again."""
     for family, lengths in LENGTHS.items():
         problem = FamilyProblem(family)
         for length in lengths:
             model = circuit_model(family, "mdm", length, precision=1)
             circuit = constant_depth_model(model)
             bits = np.array(list(product((0, 1), repeat=length)) if length <= 8 else _some(length), dtype=bool)
-            right = [problem.outcome([problem.letters[int(b)] for b in row]).accepted for row in bits]
-            said = circuit.evaluate(bits)
-            differ = sum(list(row) != [False, not answer, answer] for row, answer in zip(said, right, strict=True))
+            expected = [problem.outcome([problem.letters[int(b)] for b in row]).accepted for row in bits]
+            outputs = circuit.evaluate(bits)
+            differ = sum(
+                list(row) != [False, not answer, answer] for row, answer in zip(outputs, expected, strict=True)
+            )
             yield family, length, model.steps, circuit.depth, model_depth(model), len(circuit.gates), len(bits), differ
 
 

@@ -1,4 +1,4 @@
-"""A 16 × 16 array multiplier of NOR gates: the structure of c6288 (ISCAS-85), whose netlist is not ours to ship.
+"""A 16 × 16 array multiplier of NOR gates: the structure of c6288 (ISCAS-85), whose netlist we may not distribute.
 
 Rows of adders, each of nine NOR gates, add one partial product after the other; the last row lets the carry ripple.
 """
@@ -7,7 +7,7 @@ from unmask.problems.circuits.circuit import FALSE, Circuit, CircuitBuilder
 
 
 def nor_multiplier(width: int = 16) -> Circuit:
-    """a · b, lowest bit first, of inputs a then b."""
+    """Return a circuit of a · b, lowest bit first; its inputs are a, then b."""
     builder = CircuitBuilder([f"{name}{i}" for name in "ab" for i in range(width)])
     a, b = ([builder.input(first + i) for i in range(width)] for first in (0, width))
     sums, carries, product = [builder.and_(x, b[0]) for x in a], [FALSE] * width, []

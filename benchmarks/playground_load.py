@@ -1,11 +1,12 @@
-"""The playground under load: clients × seconds → answers, refusals, the slowest answers, memory; and what survives.
+"""The playground under load: clients × seconds → answers, refusals, the slowest answers, memory, leftover processes.
 
     python benchmarks/playground_load.py --clients 50 --seconds 20
 
-Every client asks again as soon as it has its answer or its refusal: each time another question; all the same one; while
-a worker is killed with -9 twice a second; while others cut their requests in the middle; and 2,000 small requests in
-all. In the end the server is killed with -9, and what is left of its processes is counted. Memory is that of the server
-and its workers together (resident, Linux alone): before, at its peak, after.
+Every client asks again as soon as it has an answer or a refusal. There are five loads: a new question each time; the
+same question from all clients; new questions while a worker is killed with SIGKILL twice a second; new questions while
+other requests are cut in the middle; 2,000 small requests. At the end the server is killed with SIGKILL, and its
+remaining processes are counted. Memory is that of the server and its workers together (resident, only on Linux):
+before, at its peak, after.
 """
 
 import argparse
@@ -37,9 +38,9 @@ def playground():
     )
     try:
         assert process.stdout is not None
-        found = re.search(r"127\.0\.0\.1:\d+", process.stdout.readline())
-        assert found is not None, "the playground did not start"
-        yield found[0], process
+        match = re.search(r"127\.0\.0\.1:\d+", process.stdout.readline())
+        assert match is not None, "the playground did not start"
+        yield match[0], process
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
@@ -47,18 +48,18 @@ def playground():
 
 
 @contextlib.contextmanager
-def beside(work, every):
-    """Something done again and again while the block runs; its results."""
-    over, found = threading.Event(), []
+def repeatedly(work, every):
+    """Call `work` every `every` seconds while the block runs; give the block the list of results."""
+    over, results = threading.Event(), []
 
     def again():
         while not over.wait(every):
-            found.append(work())
+            results.append(work())
 
     thread = threading.Thread(target=again)
     thread.start()
     try:
-        yield found
+        yield results
     finally:
         over.set()
         thread.join()
@@ -71,15 +72,15 @@ def kill_a_worker(process):
 
 
 def cut(host):
-    """A request whose body ends in the middle, and one that ends in its first line."""
+    """Send a request that ends in the middle of its body, and one that ends in its first line."""
     address, port = host.split(":")
-    for part in (b'POST /api/run HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"problem"', b"POST /api/r"):
+    for beginning in (b'POST /api/run HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"problem"', b"POST /api/r"):
         with contextlib.suppress(OSError), socket.create_connection((address, int(port)), timeout=10) as connection:
-            connection.sendall(part)
+            connection.sendall(beginning)
 
 
 def load(host, clients, seconds, questions):
-    """(how often each status was had, the seconds of every answer)."""
+    """Return (number of responses by status, seconds of every answer)."""
     statuses, took, last, lock = Counter(), [], time.monotonic() + seconds, threading.Lock()
 
     def client():
@@ -102,7 +103,7 @@ def load(host, clients, seconds, questions):
 
 
 def ask(host, body):
-    """The status of one question; 0 where the connection broke."""
+    """Return the HTTP status of one question; 0 if the connection broke."""
     connection = http.client.HTTPConnection(host, timeout=120)
     try:
         connection.request("POST", "/api/run", body, {"Content-Type": "application/json"})
@@ -117,7 +118,7 @@ def ask(host, body):
 
 
 def answers_again(host, patience=30):
-    """Whether it answers a new question once the queue has emptied."""
+    """Return whether the server answers a new question once its queue is empty."""
     last, body = time.monotonic() + patience, json.dumps({**QUESTION, "seed": 10**6 - 1})
     while (status := ask(host, body)) != 200 and time.monotonic() < last:
         time.sleep(0.5)
@@ -125,20 +126,20 @@ def answers_again(host, patience=30):
 
 
 def workers(process):
-    """The children of the server, and theirs; none where the system does not say."""
-    found, ask_next = [], [process.pid]
+    """Return the descendants of the server process; [] if the system does not list them."""
+    descendants, ask_next = [], [process.pid]
     while ask_next:
         pid = ask_next.pop()
         with contextlib.suppress(OSError):
             for task in Path(f"/proc/{pid}/task").iterdir():
                 children = [int(child) for child in (task / "children").read_text(encoding="ascii").split()]
-                found += children
+                descendants += children
                 ask_next += children
-    return found
+    return descendants
 
 
 def memory(process):
-    """Megabytes that the server and its workers hold; 0 where the system does not say."""
+    """Return the resident megabytes of the server and its workers; 0 if the system does not report them."""
     pages = 0
     for pid in (process.pid, *workers(process)):
         with contextlib.suppress(OSError):
@@ -146,19 +147,19 @@ def memory(process):
     return pages * PAGE >> 20
 
 
-def report(name, statuses, took, held):
+def report(name, statuses, took, megabytes):
     p99 = statistics.quantiles(took, n=100)[98] if len(took) > 1 else float("nan")
     broken = sum(statuses.values()) - statuses[200] - statuses[503]
     print(
         f"{name}: {statuses[200]} answers, {statuses[503]} refusals, {broken} broken; "
         f"half of the answers within {statistics.median(took or [float('nan')]):.2f} s, 99 % within {p99:.2f} s; "
-        f"{held[0]} MB before, {max(held)} MB at most, {held[-1]} MB after",
+        f"{megabytes[0]} MB before, {max(megabytes)} MB at most, {megabytes[-1]} MB after",
         flush=True,
     )
 
 
 def small_requests(host, count):
-    """So many GETs of the page, one after the other: (statuses, seconds of each)."""
+    """Get the page `count` times, one request after the other; return (statuses, seconds of each)."""
     statuses, took = Counter(), []
     for _ in range(count):
         start, connection = time.monotonic(), http.client.HTTPConnection(host, timeout=120)
@@ -172,7 +173,7 @@ def small_requests(host, count):
 
 
 def left_after_a_kill():
-    """Processes of a playground under load that outlive its server, which is killed with -9, by ten seconds."""
+    """Kill the server of a playground under load; return (its processes, those that live ten seconds later)."""
     with playground() as (host, process):
         threads = [threading.Thread(target=ask, args=(host, json.dumps({**QUESTION, "seed": i}))) for i in range(8)]
         for thread in threads:
@@ -190,7 +191,7 @@ def left_after_a_kill():
 
 
 def _runs(pid):
-    """Is it a process that is no corpse?"""
+    """Return whether a process exists and is not a zombie."""
     try:
         return (
             Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rsplit(")", 1)[1].split()[0] != "Z"
@@ -200,33 +201,35 @@ def _runs(pid):
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--clients", type=int, default=50)
-    options.add_argument("--seconds", type=float, default=20)
-    options.add_argument("--requests", type=int, default=2000)
-    given = options.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--requests", type=int, default=2000)
+    options = parser.parse_args()
     seeds = itertools.count()
-    others = ({**QUESTION, "seed": seed} for seed in seeds)
+    distinct_questions = ({**QUESTION, "seed": seed} for seed in seeds)
     loads = {
-        "another question each time": (others, None),
+        "another question each time": (distinct_questions, None),
         "the same question": (itertools.repeat(QUESTION), None),
-        "a worker killed twice a second": (others, lambda _, process: kill_a_worker(process)),
-        "requests cut in the middle": (others, lambda host, _: cut(host)),
+        "a worker killed twice a second": (distinct_questions, lambda _, process: kill_a_worker(process)),
+        "requests cut in the middle": (distinct_questions, lambda host, _: cut(host)),
     }
     for name, (questions, harm) in loads.items():
         with playground() as (host, process):
             ask(host, json.dumps({**QUESTION, "seed": 10**6}))  # the workers are ready
             before = memory(process)
-            done = (lambda host=host, process=process, harm=harm: harm(host, process)) if harm else (lambda: None)
-            with beside(lambda process=process: memory(process), 0.2) as held, beside(done, 0.5):
-                statuses, took = load(host, given.clients, given.seconds, questions)
+            disturbance = (
+                (lambda host=host, process=process, harm=harm: harm(host, process)) if harm else (lambda: None)
+            )
+            with repeatedly(lambda process=process: memory(process), 0.2) as megabytes, repeatedly(disturbance, 0.5):
+                statuses, took = load(host, options.clients, options.seconds, questions)
             assert answers_again(host), "it answers no more"
-            report(name, statuses, took, [before, *held, memory(process)])
+            report(name, statuses, took, [before, *megabytes, memory(process)])
     with playground() as (host, process):
         before = memory(process)
-        with beside(lambda: memory(process), 0.2) as held:
-            statuses, took = small_requests(host, given.requests)
-        report(f"{given.requests} small requests", statuses, took, [before, *held, memory(process)])
+        with repeatedly(lambda: memory(process), 0.2) as megabytes:
+            statuses, took = small_requests(host, options.requests)
+        report(f"{options.requests} small requests", statuses, took, [before, *megabytes, memory(process)])
     print("killed with -9 under load: of {} processes, {} were left".format(*left_after_a_kill()))
 
 

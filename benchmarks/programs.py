@@ -1,4 +1,4 @@
-"""What programs of the language take: CPU seconds to compile and to run, `python benchmarks/programs.py`.
+"""CPU seconds to compile and run programs of the language: `python benchmarks/programs.py`.
 
 A grammar of ten nonterminals at N = 32, edit distance of two words of 64 letters, Rule 110 on 256 cells for 256 steps.
 """
@@ -30,7 +30,7 @@ X -> S S
 
 
 def main() -> None:
-    """The table, a row for each program."""
+    """Print a table with a row for each program."""
     rng = random.Random(0)
     programs = ROOT / "examples" / "programs"
     with tempfile.TemporaryDirectory() as scratch:

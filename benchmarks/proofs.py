@@ -12,7 +12,7 @@ from pysat.solvers import Solver
 from unmask.api import compile_problem, convert_model, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.verification.words.deciders import Encoding, decider_of, miter
-from unmask.verification.words.sat_sweeping import constant_clause, difference, gate_clauses
+from unmask.verification.words.sat_sweeping import constant_clause, difference_clauses, gate_clauses
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "proof-times.md"
 CONFLICTS = 100_000
@@ -35,7 +35,7 @@ ALONE = [("group:S3", length) for length in (8, 16, 24, 32, 64)] + [("group:A5",
 
 
 def proofs():
-    """(problem, model, N, rows, method, seconds) of each proof."""
+    """Yield (problem, model, N, rows, method, seconds) of each proof."""
     for problem, kind, length, to in PROVED:
         model = compile_problem(problem, kind, length=length)
         for _, conversion in convert_model(model, to) if to else ():
@@ -56,7 +56,7 @@ def proofs():
 
 
 def alone():
-    """(problem, N, seconds of our proof, seconds and conflicts of the solver alone) on the same pair of circuits."""
+    """Yield (problem, N, seconds of our proof, seconds of the solver alone, its outcome) on the same two circuits."""
     for problem, length in ALONE:
         model = compile_problem(problem, "mdm", length=length)
         start = time.process_time()
@@ -66,33 +66,32 @@ def alone():
         start = time.process_time()
         solved, conflicts = _solve(circuit, pairs)
         theirs = time.process_time() - start
-        said = {None: "gives up", False: "proves it"}[solved]
-        yield f"`{problem}`", length, ours, theirs, f"{said} after {conflicts:,} conflicts"
+        outcome = {None: "gives up", False: "proves it"}[solved]
+        yield f"`{problem}`", length, ours, theirs, f"{outcome} after {conflicts:,} conflicts"
 
 
 def _miter(model, problem):
     """The model and the specification of its problem as one circuit, and the pairs that must be equal."""
     letters = list(model.input_symbols)
-    sides = decider_of(model, letters, 1), decider_of(problem.specification(model.length), letters, 1)
-    return miter(sides, Encoding(len(letters), model.length))
+    deciders = decider_of(model, letters, 1), decider_of(problem.specification(model.length), letters, 1)
+    return miter(deciders, Encoding(len(letters), model.length))
 
 
 def _solve(circuit, pairs):
-    """The solver on the miter as it is; None after too many conflicts."""
+    """Run the solver on the miter as it is; return (answer or None after too many conflicts, conflicts)."""
     with Solver(name="cadical195") as solver:
         solver.add_clause(constant_clause())
         for k, gate in enumerate(circuit.gates):
             for clause in gate_clauses(circuit.first_gate + k, gate):
                 solver.add_clause(clause)
-        for clause in difference(circuit, pairs)[1]:
+        for clause in difference_clauses(circuit, pairs)[1]:
             solver.add_clause(clause)
         solver.conf_budget(CONFLICTS)
         return solver.solve_limited(), solver.accum_stats()["conflicts"]
 
 
 def main():
-    """Measure, and write."""
-
+    """Measure, and write the tables."""
     ours, theirs = list(proofs()), list(alone())
     tables = {
         "proofs": table(
@@ -100,7 +99,7 @@ def main():
         ),
         "alone": table(
             ("problem", "N", "ours, seconds", "solver alone, seconds", "the solver alone"),
-            [(name, n, f"{mine:.2f}", f"{its:.2f}", said) for name, n, mine, its, said in theirs],
+            [(name, n, f"{mine:.2f}", f"{its:.2f}", outcome) for name, n, mine, its, outcome in theirs],
         ),
     }
     write_page(PAGE, tables)

@@ -1,4 +1,4 @@
-"""Who else does the work: a product tree in NumPy for words, ABC (`berkeley-abc`) for the equivalence of netlists."""
+"""Other programs for the same work: a product tree in NumPy for words, ABC (`berkeley-abc`) for netlist equivalence."""
 
 import resource
 import shutil
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def product_tree(monoid, letters):
-    """Accepted or not, of words [words, N] of letters' numbers: neighbours are multiplied until one is left."""
+    """Return whether each word is accepted, for letter numbers [words, N]: multiply neighbours until one is left."""
     table, size = monoid.product_table.ravel().astype(np.int64), monoid.size
     elements = monoid.generators.astype(np.int64).take(letters)
     while elements.shape[1] > 1:
@@ -20,34 +20,34 @@ def product_tree(monoid, letters):
     return monoid.accepting[elements[:, 0]]
 
 
-def abc_seconds(left, right, *, seconds=300):
-    """(how long `cec` takes for two circuits of the same inputs, what it says); None where ABC is not installed."""
+def abc_seconds(first, second, *, seconds=300):
+    """Return (seconds of `cec` on two circuits with the same inputs, its answer); None if ABC is not installed."""
     program = shutil.which("berkeley-abc") or shutil.which("abc")
     if program is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         names = []
-        for name, circuit in (("left.blif", left), ("right.blif", right)):
+        for name, circuit in (("left.blif", first), ("right.blif", second)):
             names.append(str(Path(folder) / name))
             Path(names[-1]).write_text(blif(circuit), encoding="ascii")
         start = children_seconds()
         try:
             command = [program, "-c", f"cec {names[0]} {names[1]}"]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+            process = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
         except subprocess.TimeoutExpired:
             return seconds, "gives up"
-    said = "proves it" if "are equivalent" in done.stdout else "does not prove it"
-    return children_seconds() - start, said
+    answer = "proves it" if "are equivalent" in process.stdout else "does not prove it"
+    return children_seconds() - start, answer
 
 
 def children_seconds():
-    """CPU seconds of all processes that were started here and have ended."""
+    """Return the CPU seconds of all child processes that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 def blif(circuit):
-    """A circuit as BLIF: a table for each gate, and one for each output."""
+    """Return a circuit as BLIF, with a table for each gate and for each output."""
     lines = [".model circuit", f".inputs {' '.join(f'n{i + 1}' for i in range(len(circuit.inputs)))}"]
     lines += [f".outputs {' '.join(f'o{i}' for i in range(len(circuit.outputs)))}", ".names n0"]
     for k, gate in enumerate(circuit.gates):

@@ -93,9 +93,9 @@ def allowed(package):
     return {package, *MAY_IMPORT[package].split()} | (set() if package in FOUNDATION else FOUNDATION)
 
 
-def target_of(found):
+def target_of(imported):
     """Return the package that defines an imported name."""
-    return "a relative import" if found.relative else package_of("/".join(found.parts))
+    return "a relative import" if imported.relative else package_of("/".join(imported.parts))
 
 
 def trees(root):
@@ -109,20 +109,20 @@ def wrong_imports(root):
         if package not in MAY_IMPORT:
             yield f"{module}.py: {package} has no row in MAY_IMPORT"
             continue
-        for found in imports(tree):
-            target = target_of(found)
-            public = found.typing and module.split("/")[-1] == "__init__"  # the public names of a package
+        for imported in imports(tree):
+            target = target_of(imported)
+            public = imported.typing and module.split("/")[-1] == "__init__"  # the public names of a package
             if target not in allowed(package) and not public:
-                yield f"{module}.py:{found.line}: {package} may not import {target}"
-            elif not (found.typing or found.lazy or package in LEAVES) and target in LEAVES:
-                yield f"{module}.py:{found.line}: import {target} inside a function"
+                yield f"{module}.py:{imported.line}: {package} may not import {target}"
+            elif not (imported.typing or imported.lazy or package in LEAVES) and target in LEAVES:
+                yield f"{module}.py:{imported.line}: import {target} inside a function"
 
 
 def import_cycles(root):
     """Report cycles between modules and between packages. Imports inside functions count."""
     graph = module_graph(root)
-    for found in (*cycles(graph), *cycles(package_graph(graph))):
-        yield f"cycle of imports: {' '.join(found)}"
+    for cycle in (*cycles(graph), *cycles(package_graph(graph))):
+        yield f"cycle of imports: {' '.join(cycle)}"
 
 
 def long_files(root):
@@ -151,21 +151,21 @@ OUTSIDE = {"check.py", "nim.py", "right_shift_logits", "x3"}
 
 def stale_names(root):
     """Report names in backquotes, in docstrings and comments, that occur nowhere in the code, such as old names."""
-    known, texts = set(OUTSIDE), []
+    names, texts = set(OUTSIDE), []
     for module, path in files(root).items():
-        known |= {*module.split("/"), path.name}
+        names |= {*module.split("/"), path.name}
         before = tokenize.NEWLINE
         for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
             is_docstring = token.type == tokenize.STRING and before in (tokenize.NEWLINE, tokenize.INDENT)
             if token.type == tokenize.COMMENT or is_docstring:
                 texts.append((module, token.start[0], token.string))
             elif token.type in (tokenize.NAME, tokenize.STRING):
-                known |= set(re.findall(r"[\w-]+", token.string))
+                names |= set(re.findall(r"[\w-]+", token.string))
             if token.type not in (tokenize.NL, tokenize.COMMENT):
                 before = token.type
     for module, line, text in texts:
         for name in re.findall(r"`([a-z_]\w*(?:\.py)?)`", text):
-            if name not in known and not keyword.iskeyword(name):
+            if name not in names and not keyword.iskeyword(name):
                 yield f"{module}.py:{line}: {name} does not exist"
 
 
@@ -251,8 +251,8 @@ def write(root, file, text):
 )
 def test_a_violation_is_reported(tmp_path, file, text, check, message):
     write(tmp_path, file, text)
-    found = list(check(tmp_path))
-    assert any(message in line for line in found), found
+    violations = list(check(tmp_path))
+    assert any(message in line for line in violations), violations
 
 
 CYCLES = [

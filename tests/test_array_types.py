@@ -35,6 +35,8 @@ for wrong in (np.zeros((1, 2)), np.zeros(2, dtype=np.int64)):
 
 def test_every_kind_runs_with_checked_types_and_wrong_arrays_are_refused():
     """Floats, and one axis where there must be two."""
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=120)
-    assert done.stderr == ""
-    assert done.stdout == "refused\nrefused\n"
+    completed = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert completed.stderr == ""
+    assert completed.stdout == "refused\nrefused\n"

@@ -22,11 +22,11 @@ def test_a_script_prints_what_the_page_shows(name):
     diffusers = pytest.importorskip("diffusers", reason="diffusers is not installed")
     if diffusers.__version__ != "0.42.1":
         pytest.skip("the pages are about diffusers 0.42.1")
-    script, shown = bench_pages.script_and_output(PAGES[name])
+    script, output = bench_pages.script_and_output(PAGES[name])
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(compile(script, name, "exec"), {"__name__": name})
-    assert out.getvalue() == shown != ""
+    assert out.getvalue() == output != ""
 
 
 @pytest.mark.long

@@ -18,8 +18,10 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 def test_torch_comes_with_extras_alone_and_only_the_development_environment_pins_it():
     assert not [line for line in PROJECT["dependencies"] if "torch" in line]
-    asked = [line for lines in PROJECT["optional-dependencies"].values() for line in lines if line.startswith("torch")]
-    assert asked == ["torch>=2.4", "torch>=2.4"]
+    requirements = [
+        line for lines in PROJECT["optional-dependencies"].values() for line in lines if line.startswith("torch")
+    ]
+    assert requirements == ["torch>=2.4", "torch>=2.4"]
     assert "torch==2.13.0\n" in (ROOT / "constraints-dev.txt").read_text(encoding="utf-8")
     assert "-c constraints-dev.txt -e '.[dev]'" in (ROOT / "Makefile").read_text(encoding="utf-8")
 

@@ -1,6 +1,6 @@
 """Every `console` block of the documentation is run, and its output compared with what the page shows.
 
-A ```python block with a title is a file that the page tells its reader to write; the commands find it.
+A ```python block with a title is a file that the reader is told to write; the commands use it.
 """
 
 import re
@@ -28,20 +28,20 @@ PARITY = """{"alphabet": ["zero", "one"],
 
 
 def commands(page):
-    """(command, the output that follows it) in order."""
+    """Yield (command, the output that follows it) in order."""
     for block in re.findall(r"^```console\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
-        for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
-            command, _, output = part.partition("\n")
+        for entry in re.split(r"^\$ ", block, flags=re.M)[1:]:
+            command, _, output = entry.partition("\n")
             yield command, output
 
 
 def files(page):
-    """(name, text) of the files that a page tells its reader to write."""
+    """Return (name, text) of the files that a page tells its reader to write."""
     return re.findall(r'^```python title="([^"]+)"\n(.*?)^```', page.read_text(encoding="utf-8"), re.M | re.S)
 
 
 def comparable(text):
-    """Without times and without blanks at the ends of lines."""
+    """Return the text without times and without blanks at the ends of lines."""
     text = re.sub(r"\b\d+\.\d{3}\b", "0.000", text)
     return "\n".join(line.rstrip() for line in text.splitlines()).strip()
 
@@ -52,11 +52,11 @@ def test_what_a_page_shows_is_what_happens(page, tmp_path):
     for name, text in files(page):
         (tmp_path / name).write_text(text, encoding="utf-8")
     run = command_line.in_a_process if page.name in AS_TYPED else command_line.run
-    for command, shown in commands(page):
+    for command, output in commands(page):
         if command.startswith("make "):
             continue
         _, printed = run(command, tmp_path)
-        assert comparable(printed) == comparable(shown), command
+        assert comparable(printed) == comparable(output), command
 
 
 def test_what_a_shell_would_act_upon_is_left_to_it():
@@ -86,7 +86,7 @@ def test_the_reader_of_the_page_reads_any_model(kind, precision, tmp_path):
     compared = 0
     for seed in range(4):
         model = compile_problem(f"random:{seed}", kind, length=3, precision=precision)
-        done = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, tmp_path / name, save_model(model, tmp_path / str(seed)), "aba"],
             capture_output=True,
             text=True,
@@ -96,13 +96,13 @@ def test_the_reader_of_the_page_reads_any_model(kind, precision, tmp_path):
         try:
             trace = run_word(model, "aba")
         except AttendsToNothing:
-            assert "attends to nothing" in done.stderr
+            assert "attends to nothing" in completed.stderr
             continue
         except EditsWrittenSlot:  # the page's program does not check that
             continue
-        *steps, verdict = done.stdout.splitlines()
-        shown = [["·" if s == model.mask else s for s in trace.symbols(canvas)] for canvas in trace.canvas]
-        assert [line.split()[1:] for line in steps] == shown
+        *steps, verdict = completed.stdout.splitlines()
+        canvases = [["·" if s == model.mask else s for s in trace.symbols(canvas)] for canvas in trace.canvas]
+        assert [line.split()[1:] for line in steps] == canvases
         assert verdict == {True: "accepted", False: "rejected", None: "undecided"}[trace.accepted]
         compared += 1
     assert compared >= 2

@@ -1,4 +1,4 @@
-"""One model, all its words, every path to what its slots hold in the end: each gives the integers of the reference.
+"""Every way to compute the last slots of a model on all its words gives the integers of the reference engine.
 
 The paths: the fast engine, classes for every head, chains in the compiled kernel and without a compiler, tables, torch.
 """
@@ -17,7 +17,7 @@ from unmask.export.torch_engine import TorchEngine
 from unmask.numerics.compact import Compact
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
-from unmask.verification.answer_tables import tabled_answers
+from unmask.verification.answer_tables import answer_many_words
 from unmask.weights.kinds import KINDS
 
 
@@ -53,14 +53,14 @@ HERE = [
 
 
 def outcome(model, words, engine, *, by_tables):
-    """The slots of every word, and the errors of those whose run fails."""
-    found = tabled_answers(model, words, engine=engine, tables=by_tables)
-    assert found.by == ("tables" if by_tables else "engine")
-    return found.answers.slots.tolist(), {i: str(error) for i, error in found.failed.items()}
+    """Return the slots of every word, and the errors of words whose run fails."""
+    answered = answer_many_words(model, words, engine=engine, tables=by_tables)
+    assert answered.by == ("tables" if by_tables else "engine")
+    return answered.answers.slots.tolist(), {i: str(error) for i, error in answered.failed.items()}
 
 
 def disagreeing(model, monkeypatch):
-    """The paths that do not lead where the reference does."""
+    """Return the paths whose results differ from those of the reference engine."""
     words = all_words(model)
     expected = outcome(model, words, ReferenceEngine(), by_tables=False)
     wrong = []
@@ -86,21 +86,21 @@ def test_random_models(kind, monkeypatch):
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("part", range(10))
-def test_a_thousand_random_models(kind, part, monkeypatch):
-    check_some(range(3000 + 17 * part, 3017 + 17 * part), kind, monkeypatch)
+@pytest.mark.parametrize("share", range(10))
+def test_a_thousand_random_models(kind, share, monkeypatch):
+    check_some(range(3000 + 17 * share, 3017 + 17 * share), kind, monkeypatch)
 
 
 def test_every_path_is_taken(monkeypatch):
-    """Classes and the kernel are what runs where they are asked for, and nowhere else."""
-    taken = Counter()
+    """Classes and the kernel run where they are selected, and nowhere else."""
+    paths = Counter()
 
     def counting(owner, name):
         work = getattr(owner, name)
 
         def counted(*arguments, **options):
             result = work(*arguments, **options)
-            taken[name] += result is not None
+            paths[name] += result is not None
             return result
 
         monkeypatch.setattr(owner, name, counted)
@@ -109,17 +109,17 @@ def test_every_path_is_taken(monkeypatch):
     counting(fast, "chain")
     for name in HERE:
         engine, by_tables, prepare = PATHS[name]
-        taken.clear()
+        paths.clear()
         for kind in ("mdm", "cot"):
             model = random_model(1, kind, 3)
             with monkeypatch.context() as patch:
                 prepare(patch)
                 outcome(model, all_words(model), engine(), by_tables=by_tables)
-        assert (taken["attend"] > 0, taken["chain"] > 0) == (name == "classes", name == "kernel"), name
+        assert (paths["attend"] > 0, paths["chain"] > 0) == (name == "classes", name == "kernel"), name
 
 
 def test_another_rounding_is_noticed(monkeypatch):
-    """Products of the engines that are rounded down: the comparison sees it."""
+    """If the engines round products down, the comparison fails."""
     monkeypatch.setattr(
         Compact, "multiply", lambda self, x, y: self.clip(np.multiply(x, y, dtype=self.wide) >> self.precision.p)
     )

@@ -86,11 +86,11 @@ first difference: step 3, predictor, layer 0, row 30, missing:0→5: 0 against 4
 
 
 def printed(name):
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, EXAMPLES / name], capture_output=True, encoding="utf-8", check=False, timeout=120
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+    assert (completed.returncode, completed.stderr) == (0, "")
+    return completed.stdout
 
 
 @pytest.mark.parametrize("name", PRINTED)

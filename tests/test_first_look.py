@@ -1,4 +1,4 @@
-"""`make run`: the first command of the README, in an environment that has the base dependencies alone."""
+"""`make run`: the first command of the README, in an environment with only the base dependencies."""
 
 import fcntl
 import os
@@ -38,14 +38,14 @@ def plain(name):
 
 
 def base_distributions():
-    """The base dependencies and all that they require."""
-    found, open_names = set(), [plain(line) for line in BASE]
+    """Return the base dependencies and all their requirements."""
+    distributions, open_names = set(), [plain(line) for line in BASE]
     while open_names:
         name = open_names.pop()
-        if name not in found:
-            found.add(name)
+        if name not in distributions:
+            distributions.add(name)
             open_names += [plain(line) for line in metadata.requires(name) or [] if "extra ==" not in line]
-    return found
+    return distributions
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +58,10 @@ def command():
     return [sys.executable, "-c", BLOCKED, ",".join(absent), str(ROOT / "examples" / "first_look.py")]
 
 
-def check(shown):
-    assert not re.search(r"\\u\{|\[/?bold\]|Traceback", shown)
-    assert not [line for line in shown.split("\n") if not line.isprintable()]
-    assert [line for line in shown.split("\n") if re.match(r"\d\. ", line)] == [
+def check(output):
+    assert not re.search(r"\\u\{|\[/?bold\]|Traceback", output)
+    assert not [line for line in output.split("\n") if not line.isprintable()]
+    assert [line for line in output.split("\n") if re.match(r"\d\. ", line)] == [
         "1. A masked diffusion model that decides whether a word matches (a|b)*abb",
         "2. A harder problem: is this product of permutations the identity?",
         "3. Is the model correct? A proof for all words of 64 letters",
@@ -73,17 +73,17 @@ def check(shown):
         "accepted after 3 steps",
         "proved for every word",
     ):
-        assert words in shown
-    rows = re.findall(r"^ (\w+) +(8|64) +(\d+) <= (\d+) .* (yes|NO|not run) *$", shown, re.M)
+        assert words in output
+    rows = re.findall(r"^ (\w+) +(8|64) +(\d+) <= (\d+) .* (yes|NO|not run) *$", output, re.M)
     assert len(rows) == 12
     assert all(int(steps) <= int(bound) and correct == "yes" for _, _, steps, bound, correct in rows)
 
 
 def test_in_a_pipe(command):
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, timeout=120)
-    assert (done.returncode, done.stderr) == (0, "")
-    check(done.stdout)
-    assert re.search(r"counterexample 'a{63}b': ", done.stdout)
+    completed = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, timeout=120)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    check(completed.stdout)
+    assert re.search(r"counterexample 'a{63}b': ", completed.stdout)
 
 
 def test_on_a_terminal_of_80_columns(command):
@@ -97,15 +97,15 @@ def test_on_a_terminal_of_80_columns(command):
     sent = b""
     while True:
         try:
-            part = os.read(parent, 1 << 16)
+            chunk = os.read(parent, 1 << 16)
         except OSError:
             break
-        if not part:
+        if not chunk:
             break
-        sent += part
+        sent += chunk
     os.close(parent)
     assert process.wait(timeout=60) == 0
     assert b"\x1b[1m" in sent
-    shown = STYLE.sub("", sent.decode()).replace("\r\n", "\n")
-    check(shown)
-    assert max(map(len, shown.split("\n"))) <= 80
+    output = STYLE.sub("", sent.decode()).replace("\r\n", "\n")
+    check(output)
+    assert max(map(len, output.split("\n"))) <= 80

@@ -18,13 +18,13 @@ PAGE = Path(__file__).parents[1] / "docs" / "reference" / "api.md"
 
 
 def failures(text, name="example"):
-    """What the examples of a text print instead of what it shows; None if it has no example."""
+    """Return the wrong outputs of the examples in a text; None if it has no example."""
     names = {public: getattr(unmask, public) for public in unmask.__all__}
     test = FINDER.get_doctest(inspect.cleandoc(text), names, name, None, None)
-    said = []
+    messages = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
-    runner.run(test, out=said.append)
-    return "".join(said) if test.examples else None
+    runner.run(test, out=messages.append)
+    return "".join(messages) if test.examples else None
 
 
 @pytest.mark.parametrize("name", unmask.__all__)
@@ -45,7 +45,7 @@ def test_the_reference_lists_these_names_and_no_others():
 
 
 def short_signature(name, function):
-    """Name, parameters and defaults, without annotations."""
+    """Return name, parameters and defaults, without annotations."""
     parameters = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parameters:
@@ -59,7 +59,7 @@ def short_signature(name, function):
 def test_the_reference_has_the_signature_of_every_function():
     functions = [(name, public) for name in unmask.__all__ if inspect.isfunction(public := getattr(unmask, name))]
     page = PAGE.read_text("utf-8")
-    assert [short for one in functions if f"| `{(short := short_signature(*one))}` |" not in page] == []
+    assert [short for function in functions if f"| `{(short := short_signature(*function))}` |" not in page] == []
 
 
 def test_help_of_the_package_is_an_overview():
@@ -134,7 +134,7 @@ SHOWN = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "examples/**/*.py", "ex
 
 
 def deep_imports(root):
-    """Imports from deeper than `unmask.<package>`, by file and line."""
+    """Yield imports from deeper than `unmask.<package>`, by file and line."""
     files = [file for pattern in SHOWN for file in sorted(root.glob(pattern))]
     for file in files:
         for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1):
@@ -147,7 +147,7 @@ def test_pages_examples_and_notebooks_import_public_names_alone():
 
 
 def test_a_deep_import_is_found(tmp_path):
-    (tmp_path / "README.md").write_text("```python\nfrom unmask.samplers.benchmark_subject import Subject\n```\n")
+    (tmp_path / "README.md").write_text("```python\nfrom unmask.samplers.problem_subject import Subject\n```\n")
     (tmp_path / "docs" / "how-to").mkdir(parents=True)
     (tmp_path / "docs" / "how-to" / "x.md").write_text(
         "import unmask.weights.model\nfrom unmask.samplers import sample\n"

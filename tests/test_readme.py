@@ -20,7 +20,7 @@ GROUPS = {
 
 
 def table(first_header):
-    """The rows of the table whose header begins so, as lists of cells; the header is not among them."""
+    """Return the rows, without the header, of the table whose header begins like this, as lists of cells."""
     lines = README.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith(f"| {first_header} |"))
     rows = []
@@ -34,9 +34,9 @@ def table(first_header):
 def test_the_items_of_the_paper_are_counted():
     findings = list(recorded(ITEMS))
     counted = Counter((finding.item.kind, finding.verdict) for finding in findings if finding.item.kind != "own result")
-    own = [finding for finding in findings if finding.item.kind == "own result"]
-    assert f"{len(own)} more are results of our own" in README
-    assert all(finding.status == "holds" for finding in own)
+    own_results = [finding for finding in findings if finding.item.kind == "own result"]
+    assert f"{len(own_results)} more are results of our own" in README
+    assert all(finding.status == "holds" for finding in own_results)
     assert {kind for kind, _ in counted} == set().union(*GROUPS.values())
     assert {word for _, word in counted} <= set(VERDICTS)
     assert f"| items of the paper | {' | '.join(VERDICTS)} |" in README
@@ -64,7 +64,7 @@ def test_files_that_the_readme_links_to_are_there():
     assert [target for target in targets if not (ROOT / target).exists()] == []
 
 
-def test_who_is_cited():
+def test_citations():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     title = re.search(r'title: "(On the [^"]+)"', citation)
     assert title is not None

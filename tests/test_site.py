@@ -1,4 +1,4 @@
-"""The documentation site: built with warnings as errors, whole, and without a word from the network."""
+"""The documentation site: built with warnings as errors, complete, and without requests to the network."""
 
 import re
 import subprocess
@@ -26,7 +26,7 @@ NAMED_ONLY = {"canonical", "next", "prev", "alternate"}  # relations of a <link>
 
 
 class Page(HTMLParser):
-    """What a page loads, where it links to, and which anchors it has."""
+    """The resources that a page loads, its links and its anchors."""
 
     def __init__(self, text):
         super().__init__()
@@ -34,11 +34,11 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        found = dict(attrs)
-        self.anchors |= {found[name] for name in ("id", "name") if found.get(name)}
-        if tag == "a" and found.get("href"):
-            self.links.append(found["href"])
-        relations = set((found.get("rel") or "").split())
+        attributes = dict(attrs)
+        self.anchors |= {attributes[name] for name in ("id", "name") if attributes.get(name)}
+        if tag == "a" and attributes.get("href"):
+            self.links.append(attributes["href"])
+        relations = set((attributes.get("rel") or "").split())
         for name, value in attrs:
             if (tag, name) in LOADING and value and not relations & NAMED_ONLY:
                 self.loads.append(value)
@@ -47,7 +47,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
+    completed = subprocess.run(
         [*BUILD, "--site-dir", folder],
         cwd=ROOT,
         capture_output=True,
@@ -55,7 +55,7 @@ def site(tmp_path_factory):
         check=False,
         timeout=120,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert completed.returncode == 0, completed.stdout + completed.stderr
     return folder
 
 
@@ -85,7 +85,7 @@ def test_links_and_images_resolve(pages):
 
 
 def outside(site, pages):
-    """What would be loaded from the network."""
+    """Return the resources that would be loaded from the network."""
     for path, page in pages.items():
         for target in page.loads:
             if urlsplit(target).netloc:
@@ -123,9 +123,9 @@ def test_a_warning_is_an_error(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "index.md").write_text("[nowhere](nowhere.md)")
     (tmp_path / "mkdocs.yml").write_text("site_name: x\n")
-    done = subprocess.run(BUILD, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode != 0
-    assert "nowhere.md" in done.stderr
+    completed = subprocess.run(BUILD, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    assert completed.returncode != 0
+    assert "nowhere.md" in completed.stderr
 
 
 def test_every_public_name_is_in_the_reference(site):
@@ -134,7 +134,7 @@ def test_every_public_name_is_in_the_reference(site):
 
 
 def test_pictures_can_be_read_in_the_dark():
-    """Each has a background of its own, and colours for both schemes."""
+    """Each picture has its own background, and colours for both schemes."""
     pictures = sorted((ROOT / "docs" / "pictures").rglob("*.svg"))
     assert pictures
     for picture in pictures:

@@ -114,9 +114,9 @@ def rows(packages: dict[str, set[str]]) -> Iterator[tuple[str, str, str]]:
 
 def cell(text: str) -> str:
     """Escape text for a cell of a Markdown table, except its `code`."""
-    parts = text.replace("|", "\\|").split("`")
-    parts[::2] = [re.sub(r"([*\[<])", r"\\\1", part) for part in parts[::2]]
-    return "`".join(parts)
+    pieces = text.replace("|", "\\|").split("`")
+    pieces[::2] = [re.sub(r"([*\[<])", r"\\\1", piece) for piece in pieces[::2]]
+    return "`".join(pieces)
 
 
 def picture(packages: dict[str, set[str]]) -> str:

@@ -33,30 +33,30 @@ on their own model classes, with transformers 4.49.0."""
 
 
 def reports() -> list[Path]:
-    """The pages that contain a script."""
+    """Return the pages that contain a script."""
     return sorted(page for page in BENCH.glob("*.md") if page != INDEX)
 
 
 def script_and_output(page: str) -> tuple[str, str]:
-    """The script of a page, and what the page says that it prints."""
-    found = SCRIPT.search(page)
-    if found is None:
+    """Return (the script of a page, its output according to the page)."""
+    match = SCRIPT.search(page)
+    if match is None:
         raise ValueError("the page has no script followed by its output")
-    return found[1], found[2]
+    return match[1], match[2]
 
 
 def needs_published(script: str) -> bool:
-    """Whether a script imports a checkout."""
+    """Return whether a script imports a checkout of a published sampler."""
     return "Fast-dLLM" in script
 
 
 def older_python(published: str) -> str:
-    """The interpreter with the version of transformers that LLaDA's and Dream's classes need."""
+    """Return the interpreter with the version of transformers that the classes of LLaDA and Dream need."""
     return str(Path(published).absolute() / "transformers-4.49" / "bin" / "python")
 
 
 def printed(script: str, published: str | None) -> str:
-    """What a script prints, in a process of its own."""
+    """Run a script in its own process and return its output."""
     python = sys.executable
     if needs_published(script):
         python = older_python(published or "")
@@ -65,21 +65,21 @@ def printed(script: str, published: str | None) -> str:
 
 
 def with_output(page: str, published: str | None) -> str:
-    """The page with what its script prints now."""
-    script, shown = script_and_output(page)
+    """Return the page with the current output of its script."""
+    script, output = script_and_output(page)
     if needs_published(script) and published is None:
         return page
-    return page.replace(f"```text\n{shown}```", f"```text\n{printed(script, published)}```")
+    return page.replace(f"```text\n{output}```", f"```text\n{printed(script, published)}```")
 
 
 def measured(published: str | None) -> dict[str, Report]:
-    """Name → report of the quick set; published code runs in a process of its own."""
-    found = {
+    """Return name → report on the quick set; published code runs in its own process."""
+    reports = {
         "LLaDA2Pipeline": check_sampler("diffusers:LLaDA2Pipeline"),
         "BlockRefinementScheduler": check_sampler("diffusers:BlockRefinementScheduler"),
     }
     if published is None:
-        return found
+        return reports
     with tempfile.TemporaryDirectory() as exported:
         for name, (form, _) in SAMPLERS.items():
             models, python = "quick", sys.executable
@@ -91,15 +91,15 @@ def measured(published: str | None) -> dict[str, Report]:
                 models, python = ",".join(map(str, folders)), older_python(published)
             environment = {**os.environ, "PYTHONPATH": str(BENCH.parents[1] / "src")}
             command = [python, PROGRAM, published, name, models]
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-            report = json.loads(done.stdout)
+            process = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+            report = json.loads(process.stdout)
             outcomes = [CheckOutcome(**outcome) for outcome in report["outcomes"]]
-            found[name] = Report(name, outcomes, [MeasuredRun(**run) for run in report["runs"]])
-    return found
+            reports[name] = Report(name, outcomes, [MeasuredRun(**run) for run in report["runs"]])
+    return reports
 
 
 def table(reports_of: dict[str, Report]) -> str:
-    """Checks by samplers, then models and budgets by samplers."""
+    """Return two Markdown tables with a column per sampler: checks, then models and budgets."""
     names = list(reports_of)
     versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
     states: dict[str, dict[str, str]] = {}
@@ -149,7 +149,7 @@ def main() -> None:
     if "--scripts" in sys.argv:
         return
     text = INDEX.read_text(encoding="utf-8")
-    INDEX.write_text(REGION.sub(lambda found: found[1] + table(measured(published)) + found[2], text), encoding="utf-8")
+    INDEX.write_text(REGION.sub(lambda match: match[1] + table(measured(published)) + match[2], text), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -35,12 +35,12 @@ def page() -> str:
 
 
 def _listed(group: Any) -> list[tuple[str, Any]]:
-    """Return (name, command) for every command, with the subcommands of a group in its place."""
-    found = []
+    """Return (name, command) for every command; the subcommands of a group replace it."""
+    commands = []
     for name, command in group.commands.items():
         inner = getattr(command, "commands", None)
-        found += [(name, command)] if inner is None else [(f"{name} {sub}", inner[sub]) for sub in inner]
-    return found
+        commands += [(name, command)] if inner is None else [(f"{name} {sub}", inner[sub]) for sub in inner]
+    return commands
 
 
 def _commands(group: Any) -> str:
@@ -53,7 +53,7 @@ def _first(command: Any) -> str:
 
 
 def _section(title: str, command: Any) -> str:
-    text = "\n\n".join(part for part in command.help.split("\n\n") if not part.startswith("Example"))
+    text = "\n\n".join(paragraph for paragraph in command.help.split("\n\n") if not paragraph.startswith("Example"))
     examples = re.findall(r"Example: \[bold\](.*?)\[/bold\]", command.help)
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     usage = " ".join([title, *(p.metavar if p.required else f"[{p.metavar}]" for p in arguments), "[OPTIONS]"])

@@ -1,4 +1,4 @@
-"""Run the console blocks of pages and write their output anew: `make pages`, or `python … PAGE …` for some pages.
+"""Run the console blocks of pages and replace their output: `make pages`, or `python … PAGE …` for some pages.
 
 An output that differs only in times is kept. Read the diff before you commit it: a page must not follow a bug.
 """
@@ -38,16 +38,16 @@ def refreshed(text: str, page: Path) -> str:
 
 
 def _block(block: str, folder: Path) -> str:
-    parts = [part.partition("\n") for part in re.split(r"^\$ ", block, flags=re.M)[1:]]
-    return "```console\n" + "".join(f"$ {line}\n{_output(line, shown, folder)}" for line, _, shown in parts) + "```"
+    entries = [entry.partition("\n") for entry in re.split(r"^\$ ", block, flags=re.M)[1:]]
+    return "```console\n" + "".join(f"$ {line}\n{_output(line, output, folder)}" for line, _, output in entries) + "```"
 
 
-def _output(line: str, shown: str, folder: Path) -> str:
+def _output(line: str, output: str, folder: Path) -> str:
     if line.startswith("make "):
-        return shown
+        return output
     _, printed = command_line.run(line, folder)
-    if comparable(printed) == comparable(shown):
-        return shown
+    if comparable(printed) == comparable(output):
+        return output
     lines = [each.rstrip() for each in printed.strip("\n").splitlines()]
     return "".join(f"{each}\n" for each in lines)
 

@@ -1,4 +1,4 @@
-"""Writes docs/gallery.md from the programs, their runs and what they take: `make gallery`."""
+"""Write docs/gallery.md from the programs, their runs and their sizes: `make gallery`."""
 
 import ast
 import sys
@@ -32,7 +32,7 @@ last wrote it), the same run as text (`·` is a mask), and the size of the compi
 
 @dataclass(frozen=True, eq=False)
 class Exhibit:
-    """A file, its title, the word that is shown, the lengths that are measured; slots in a row of a picture."""
+    """A file, its title, the word of its run, the lengths to measure; `wrap` is the number of slots per picture row."""
 
     file: str
     title: str
@@ -74,7 +74,7 @@ MOST = 160  # symbols of a line of a run
 def main() -> None:
     PICTURES.mkdir(exist_ok=True)
     for exhibit in EXHIBITS:
-        exhibit.picture.write_text(drawn(exhibit), encoding="utf-8")
+        exhibit.picture.write_text(picture_of(exhibit), encoding="utf-8")
     PAGE.write_text(page(EXHIBITS), encoding="utf-8")
 
 
@@ -83,7 +83,7 @@ def page(exhibits: list[Exhibit]) -> str:
 
 
 def section(exhibit: Exhibit) -> list[str]:
-    """Title, what it says of itself, code, picture, run, table."""
+    """Return the lines of a section: title, description, code, picture, run, table."""
     text = (ROOT / "examples" / exhibit.file).read_text(encoding="utf-8")
     return [
         f"## {exhibit.title}\n",
@@ -98,31 +98,31 @@ def section(exhibit: Exhibit) -> list[str]:
 
 
 def listing(exhibit: Exhibit, text: str) -> list[str]:
-    """A program without its docstring, which stands before it as text."""
+    """Return the docstring of a program as text, then its code without the docstring."""
     if not exhibit.file.endswith(".py"):
         return [f"`examples/{exhibit.file}`", "", "```text", text.rstrip(), "```"]
     docstring = ast.parse(text).body[0]
     code = "\n".join(text.splitlines()[docstring.end_lineno :]).strip()
-    said = (ast.get_docstring(ast.parse(text)) or "").strip()
-    return [said, "", f"`examples/{exhibit.file}`", "", "```python", code, "```"]
+    description = (ast.get_docstring(ast.parse(text)) or "").strip()
+    return [description, "", f"`examples/{exhibit.file}`", "", "```python", code, "```"]
 
 
 def pictured(exhibit: Exhibit) -> list[str]:
     return [f"![The slots of a run on {exhibit.word}](pictures/gallery/{exhibit.picture.name})", ""]
 
 
-def drawn(exhibit: Exhibit) -> str:
+def picture_of(exhibit: Exhibit) -> str:
     return picture(exhibit.run, edits=edits(exhibit), wrap=exhibit.wrap)
 
 
 def edits(exhibit: Exhibit) -> bool:
-    """Does the program rewrite its slots?"""
+    """Return whether the program rewrites its slots."""
     problem = parse_problem(exhibit.problem)
     return isinstance(problem, ProgramProblem) and problem.system.edits
 
 
 def shown_run(exhibit: Exhibit) -> list[str]:
-    """The slots of the program after every step of masked diffusion; rows that only read are left out."""
+    """Return the slots of the program after every step of masked diffusion, without rows that only read."""
     trace = exhibit.run
     named = [i for i, name in enumerate(trace.slots) if " " not in name]
     lines = [f"input    {exhibit.word}"]

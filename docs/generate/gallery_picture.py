@@ -1,7 +1,7 @@
 """Pictures of runs for the gallery: a square for every slot, by group and indices, coloured by the step that wrote it.
 
-Where slots are written once, one grid per group shows all of them. Where they are rewritten, there is a grid for every
-step, or a row of it where a group has one index, and a slot has the colour of the step in which it last changed.
+If slots are written once, there is one grid per group. If they are rewritten, there is a grid for every step, or a row
+of one grid for every step if the group has one index, and a slot has the colour of the step in which it last changed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from unmask.traces.trace import Trace
 SIDE, LETTER, GAP, MARGIN, MOST_LETTERS, MOST_FRAMES = 22, 7, 16, 12, 11, 32
 EARLY, LATE = (219, 234, 254), (30, 58, 138)
 FALSE, TRUE = "⊥", "⊤"
-NEVER = 0  # in place of a step: the colour of what is false
+NEVER = 0  # used instead of a step: the colour of slots that are false
 STYLE = (
     "text{font:11px ui-monospace,monospace;fill:#1f2937}.w{fill:#fff}.l{fill:#6b7280}.f{fill:#f3f4f6}"
     ".card{fill:#fff;stroke:#e5e7eb}"
@@ -23,7 +23,7 @@ STYLE = (
 
 @dataclass(frozen=True)
 class Cell:
-    """A slot in a picture: where, what it holds, and when it came to hold it."""
+    """A slot in a picture: its row and column, its content, and the step that wrote the content."""
 
     row: int
     column: int
@@ -50,13 +50,13 @@ class Grid:
 
     @property
     def side(self) -> int:
-        """How wide a square is: as its longest text."""
+        """The width of a square, which fits the longest text."""
         return max(SIDE, 8 + LETTER * max(len(cell.text) for cell in self.cells))
 
 
 @dataclass
 class Canvas:
-    """What is drawn: squares by their colour, and texts."""
+    """The elements of a picture: squares by the step that gives their colour, and texts."""
 
     steps: int
     squares: dict[int, list[str]] = field(default_factory=dict)
@@ -76,30 +76,32 @@ class Canvas:
 
 
 def picture(trace: Trace, edits: bool, wrap: int = 0) -> str:
-    """The run as an SVG; a group with one index goes on in the next row after `wrap` slots."""
+    """Return the run as an SVG; a group with one index continues in the next row after `wrap` slots."""
     groups = _groups(trace.slots, wrap)
     grids = list(_frames(trace, groups) if edits else _once(trace, groups))
-    return _drawn(grids, max(cell.step for grid in grids for cell in grid.cells))
+    return _as_svg(grids, max(cell.step for grid in grids for cell in grid.cells))
 
 
 def _groups(names: Sequence[str], wrap: int) -> dict[str, dict[int, tuple[int, int]]]:
-    """Group → slot → (row, column), from names such as cell[2,5]; rows that only read have a blank in theirs."""
+    """Group → slot → (row, column), from names such as cell[2,5]. Names with a blank are rows that only read."""
     groups: dict[str, dict[int, tuple[int, int]]] = {}
     for slot, name in enumerate(names):
         if " " in name:
             continue
         group, _, inside = name.partition("[")
-        at = [int(part) for part in inside.rstrip("]").split(",")] if inside else [0]
+        indices = [int(index) for index in inside.rstrip("]").split(",")] if inside else [0]
         row = 0
-        for part in at[:-1]:
-            row = 100 * row + part
-        groups.setdefault(group, {})[slot] = divmod(at[-1], wrap) if wrap and len(at) == 1 else (row, at[-1])
+        for index in indices[:-1]:
+            row = 100 * row + index
+        groups.setdefault(group, {})[slot] = (
+            divmod(indices[-1], wrap) if wrap and len(indices) == 1 else (row, indices[-1])
+        )
     return groups
 
 
 def _once(trace: Trace, groups: dict[str, dict[int, tuple[int, int]]]) -> Iterator[Grid]:
     canvases = list(enumerate(trace.canvas_symbols, 1))
-    when = {slot: t for t, canvas in reversed(canvases) for slot, held in enumerate(canvas) if held != trace.mask}
+    when = {slot: t for t, canvas in reversed(canvases) for slot, symbol in enumerate(canvas) if symbol != trace.mask}
     for name, slots in groups.items():
         yield _grid(name, slots, trace.canvas_symbols[-1], when)
 
@@ -144,7 +146,7 @@ def _short(text: str) -> str:
     return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
 
 
-def _drawn(grids: list[Grid], steps: int) -> str:
+def _as_svg(grids: list[Grid], steps: int) -> str:
     canvas = Canvas(steps)
     x = y = bottom = MARGIN
     for grid in grids:
@@ -176,7 +178,7 @@ def _drawn(grids: list[Grid], steps: int) -> str:
 
 
 def _draw(grid: Grid, canvas: Canvas, x: int, y: int) -> int:
-    """Draws a grid with the numbers of its rows and columns; returns its height."""
+    """Draw a grid with the numbers of its rows and columns; return its height."""
     canvas.text(x, y + 10, grid.title, "l")
     many_rows, many_columns = grid.rows > 1, grid.columns > 1
     left, top = x + (2 * LETTER + 4 if many_rows else 0), y + (32 if many_columns else 18)
@@ -196,9 +198,9 @@ def _draw(grid: Grid, canvas: Canvas, x: int, y: int) -> int:
 
 
 def _colour(step: int, steps: int) -> str:
-    """From light to dark."""
+    """Return the colour of a step, from light (first) to dark (last), as an attribute."""
     if step == NEVER:
         return 'class="f"'
     share, whole = step - 1, max(steps - 1, 1)
     mixed = (early + (late - early) * share // whole for early, late in zip(EARLY, LATE, strict=True))
-    return f'fill="#{"".join(f"{part:02x}" for part in mixed)}"'
+    return f'fill="#{"".join(f"{channel:02x}" for channel in mixed)}"'

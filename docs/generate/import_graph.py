@@ -85,20 +85,22 @@ def _imports(body: Iterable[ast.AST], *, lazy: bool, typing: bool) -> Iterator[I
 @lru_cache
 def module_graph(root: Path = SOURCE) -> dict[str, set[str]]:
     """Module → the modules that it imports when it is loaded or run."""
-    known = files(root)
+    modules = files(root)
     graph: dict[str, set[str]] = {}
-    for module, path in known.items():
+    for module, path in modules.items():
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        targets = (_module(found.parts, known) for found in imports(tree) if not (found.typing or found.relative))
+        targets = (
+            _module(imported.parts, modules) for imported in imports(tree) if not (imported.typing or imported.relative)
+        )
         graph[module] = {target for target in targets if target not in (None, module)}
     return graph
 
 
-def _module(parts: list[str], known: Mapping[str, Path]) -> str | None:
+def _module(parts: list[str], modules: Mapping[str, Path]) -> str | None:
     """Return the module that defines a dotted name."""
     for count in range(len(parts), -1, -1):
         for name in ("/".join(parts[:count]), "/".join([*parts[:count], "__init__"])):
-            if name in known:
+            if name in modules:
                 return name
     return None
 

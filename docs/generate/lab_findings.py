@@ -94,11 +94,11 @@ def waiting_planners(cells: Cells) -> Iterator[str]:
     """Report whether the planners of trees wait for both factors."""
     measured = _waiting(cells)
     if measured:
-        on_time, one = ([w["on_time"] for w in measured], [w["written"][1] for w in measured])
+        on_time, early = ([w["on_time"] for w in measured], [w["written"][1] for w in measured])
         yield (
             f"**Waiting**: in {len(measured)} trees that converged, {share(min(on_time))} to {share(max(on_time))} "
-            f"of the slots are written on time; asked about a canvas of no level, they would write {share(min(one))} "
-            f"to {share(max(one))} of the slots of which one factor is there."
+            f"of the slots are written on time; asked about a canvas of no level, they would write {share(min(early))} "
+            f"to {share(max(early))} of the slots of which one factor is there."
         )
 
 
@@ -190,8 +190,10 @@ def passes_of_right_planners(cells: Cells) -> Iterator[str]:
         for entry in row.results[0]["planners"]:
             name = entry["planner"]
             means[name] = row.of_planner(name, "passes").mean, row.of_planner(name, "right").mean
-        right = sorted((passes, name) for name, (passes, share_right) in means.items() if share_right >= RIGHT)
-        planners = ", ".join(f"{name} ({passes:.1f})" for passes, name in right) or "none"
+        correct_planners = sorted(
+            (passes, name) for name, (passes, share_right) in means.items() if share_right >= RIGHT
+        )
+        planners = ", ".join(f"{name} ({passes:.1f})" for passes, name in correct_planners) or "none"
         yield f"**{row.group}, {layers_of(row)}**, right in passes: {planners}."
     if follow_law := _follow_law(cells):
         count = f"{sum(follow_law)} of {len(follow_law)}"
@@ -208,8 +210,8 @@ def uniform_unmasking(cells: Cells) -> Iterator[str]:
     gaps = []
     for row in passes_rows(cells):
         if row.shape["layers"] == 1:
-            right = row.of_planner("uniform k=1", "right").mean
-            gaps.append(abs(right - float(expected_right(row["length"], GROUP_SIZES[row.group]))))
+            measured = row.of_planner("uniform k=1", "right").mean
+            gaps.append(abs(measured - float(expected_right(row["length"], GROUP_SIZES[row.group]))))
     if gaps:
         count = f"{len(gaps)} predictor{'s' * (len(gaps) > 1)}"
         yield f"**Uniform unmasking** is within {share(max(gaps))} of its exact law for {count}."
@@ -227,11 +229,11 @@ def summary(cells: Cells) -> str | None:
     heads = [f"N = {length}, {'with' if aux else 'without'} `aux`" for length, aux in columns]
     lines = [f"| framework | {' | '.join(heads)} |", "|---|" + "--:|" * len(columns)]
     for framework in FRAMEWORKS:
-        shown = []
+        table_cells = []
         for kind in columns:
             mine = [row for row in kinds[kind] if row["framework"] == framework]
-            shown.append(f"{sum(r.converged for r in mine)} of {sum(r.seeds for r in mine)}" if mine else "")
-        lines.append(f"| `{framework}` | {' | '.join(shown)} |")
+            table_cells.append(f"{sum(r.converged for r in mine)} of {sum(r.seeds for r in mine)}" if mine else "")
+        lines.append(f"| `{framework}` | {' | '.join(table_cells)} |")
     return "\n".join(lines)
 
 

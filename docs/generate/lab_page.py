@@ -28,10 +28,10 @@ def filled(page: str, cells: list) -> str:
 
     def region(match: re.Match) -> str:
         name = match[2]
-        made = TEXTS[name](cells) if name in TEXTS else TABLES[name][1](cells)
-        parts = [made or NOT_RUN]
+        content = TEXTS[name](cells) if name in TEXTS else TABLES[name][1](cells)
+        parts = [content or NOT_RUN]
         plot = {"summary": "main"}.get(name, name)
-        if made and plot in PLOTS:
+        if content and plot in PLOTS:
             parts.append(f"![{TABLES[plot][0]}]({plot}.svg)")
         return match[1] + "\n\n".join(parts) + "\n" + match[3]
 
@@ -40,8 +40,8 @@ def filled(page: str, cells: list) -> str:
 
 def pictures(cells: list) -> dict[str, str]:
     """Return the plots: file name → SVG."""
-    drawn = {name: draw(cells) for name, draw in PLOTS.items()}
-    return {f"{name}.svg": picture for name, picture in drawn.items() if picture is not None}
+    plots = {name: draw(cells) for name, draw in PLOTS.items()}
+    return {f"{name}.svg": picture for name, picture in plots.items() if picture is not None}
 
 
 def main() -> None:

@@ -20,10 +20,10 @@ def schedule_plot() -> str:
     law = read_law(str(ROOT / "examples" / "laws" / "runs.json"))
     by_name: dict[str, list[Point]] = {}
     for passes in (1, 2, 4, 8, 16, 32, 64):
-        for one in ScheduleReport.of(law, 64, passes).schedules:
-            point = Point(one.passes, round(one.kl, 4))
-            if one.name != "even" and point not in by_name.setdefault(one.name, []):
-                by_name[one.name].append(point)
+        for schedule in ScheduleReport.of(law, 64, passes).schedules:
+            point = Point(schedule.passes, round(schedule.kl, 4))
+            if schedule.name != "even" and point not in by_name.setdefault(schedule.name, []):
+                by_name[schedule.name].append(point)
     return report_plot([Series(name, tuple(points)) for name, points in by_name.items()], "expected KL in nats")
 
 

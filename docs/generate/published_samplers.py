@@ -24,7 +24,7 @@ from unmask.bench.run_checks import run_checks
 
 
 def module_of(path: Path, name: str) -> Any:
-    """A module that is read from a file."""
+    """Import a module from a file."""
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -34,7 +34,7 @@ def module_of(path: Path, name: str) -> Any:
 
 
 def registered(module: str, config: str, model: str) -> None:
-    """Let transformers load a class of a checkout."""
+    """Register the model class of a checkout with transformers."""
     from transformers import AutoConfig, AutoModelForCausalLM
 
     config_class = getattr(importlib.import_module(f"model.configuration_{module}"), config)
@@ -69,8 +69,8 @@ def dllm(published: Path) -> Any:
 def fast_dllm(published: Path, cache: str) -> Any:
     sys.path.insert(0, str(published / "Fast-dLLM" / "llada"))
     registered("llada", "LLaDAConfig", "LLaDAModelLM")
-    own = importlib.import_module("generate")
-    return adapters.fast_dllm(own.generate, getattr(own, f"generate_with_{cache}_cache"))
+    module = importlib.import_module("generate")
+    return adapters.fast_dllm(module.generate, getattr(module, f"generate_with_{cache}_cache"))
 
 
 def dream(published: Path) -> Any:
@@ -95,7 +95,7 @@ SAMPLERS: dict[str, tuple[str | None, Callable[[Path], Any]]] = {
     "Fast-dLLM Dream, prefix cache": ("dream", lambda published: fast_dllm_dream(published, "prefix")),
     "Fast-dLLM Dream, dual cache": ("dream", lambda published: fast_dllm_dream(published, "dual")),
 }
-"""Name → (form of the bench folders that it needs, maker)."""
+"""Name → (form of the bench folders that it needs, function that makes the sampler)."""
 
 
 def main() -> None:
@@ -103,7 +103,7 @@ def main() -> None:
     published, name, models, *checks = sys.argv[1:]
     with redirect_stdout(sys.stderr):
         generate = SAMPLERS[name][1](Path(published).absolute())
-        loaded = [model for part in models.split(",") for model in cached_models(part)]
+        loaded = [model for name_or_folder in models.split(",") for model in cached_models(name_or_folder)]
         report = run_checks(generate, loaded, checks=checks or None, name=name)
     print(json.dumps(report.to_json()))
 

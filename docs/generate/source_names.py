@@ -1,4 +1,4 @@
-"""A hook of MkDocs: links into the source, which the site does not hold, become the names of the files."""
+"""A hook of MkDocs: links into the source, which the site does not contain, become the names of the files."""
 
 import re
 

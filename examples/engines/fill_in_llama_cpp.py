@@ -26,8 +26,10 @@ def why_not():
     """The reason to skip, or None."""
     if importlib.util.find_spec("xllamacpp") is None:
         return "the wheel xllamacpp is not installed"
-    found = importlib.metadata.version("xllamacpp")
-    return None if found == VERSION else f"this reads the structures of xllamacpp {VERSION}, and {found} is installed"
+    version = importlib.metadata.version("xllamacpp")
+    return (
+        None if version == VERSION else f"this reads the structures of xllamacpp {VERSION}, and {version} is installed"
+    )
 
 
 class ModelParameters(ctypes.Structure):
@@ -55,8 +57,8 @@ _quiet = LOG(lambda *_: None)
 
 
 def library():
-    found = next(Path(importlib.util.find_spec("xllamacpp").origin).parent.glob("*.so"))
-    lib, pointer, integer = ctypes.CDLL(str(found)), ctypes.c_void_p, ctypes.c_int32
+    path = next(Path(importlib.util.find_spec("xllamacpp").origin).parent.glob("*.so"))
+    lib, pointer, integer = ctypes.CDLL(str(path)), ctypes.c_void_p, ctypes.c_int32
     floats = ctypes.POINTER(ctypes.c_float)
     for name, result, arguments in (
         ("llama_log_set", None, [LOG, pointer]),
@@ -141,10 +143,10 @@ class LlamaCpp:
 
 
 def _number(parameters, at, value=None):
-    place = ctypes.cast(ctypes.byref(parameters, at), ctypes.POINTER(ctypes.c_uint32))
+    pointer = ctypes.cast(ctypes.byref(parameters, at), ctypes.POINTER(ctypes.c_uint32))
     if value is not None:
-        place[0] = value
-    return place[0]
+        pointer[0] = value
+    return pointer[0]
 
 
 def filled(folder, word):

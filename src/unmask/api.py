@@ -32,7 +32,7 @@ from unmask.engines.engine import Engine, Watch
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import ProblemError, UnmaskError
-from unmask.limits import foresee_time
+from unmask.limits import run_unless_long
 from unmask.problems.catalogue import parse_problem, problem_from_json
 from unmask.problems.program_problems import program_problem
 from unmask.reasoners.decoding import Tape
@@ -229,20 +229,20 @@ def decide_words(
         >>> decide_words(model, ["aabb", "abab"]).accepted
         [True, False]
     """
-    from unmask.verification.answer_tables import tabled_answers
+    from unmask.verification.answer_tables import answer_many_words
 
     tokens, which, unreadable = read_words(model, words)
-    tabled = tabled_answers(model, tokens, engine=engine or FastEngine(), tables=tables, expected=expected)
-    slots = np.zeros((len(words), tabled.answers.slots.shape[1]), dtype=np.int64)
-    slots[which] = tabled.answers.slots
-    errors: dict[int, UnmaskError] = {int(which[i]): error for i, error in tabled.failed.items()}
-    return Decided(model, slots, {**unreadable, **errors}, tabled.by)
+    answered = answer_many_words(model, tokens, engine=engine or FastEngine(), tables=tables, expected=expected)
+    slots = np.zeros((len(words), answered.answers.slots.shape[1]), dtype=np.int64)
+    slots[which] = answered.answers.slots
+    errors: dict[int, UnmaskError] = {int(which[i]): error for i, error in answered.failed.items()}
+    return Decided(model, slots, {**unreadable, **errors}, answered.by)
 
 
 def run_both(model: Model, word: str | Sequence[str], **options: Any) -> Trace:
     """Run the fast engine and the reference, compare all that they computed, and return the trace of the former."""
     fast, reference = (
-        foresee_time(
+        run_unless_long(
             partial(run_word, model, word, engine=engine, record=True, **options), f"a run of the {name} engine"
         )
         for name, engine in (("fast", FastEngine()), ("reference", ReferenceEngine()))
@@ -377,10 +377,10 @@ def prove_conversion(
         >>> prove_conversion("cot_to_pcot").status
         'proved'
     """
-    from unmask.verification.conversions.prove_conversions import every_source
+    from unmask.verification.conversions.prove_conversions import prove_theorem
 
     shaped = load_model(like) if isinstance(like, Path) else like
-    return every_source(stem, precision, engine or FastEngine(), to=kind, like=shaped, lengths=lengths)
+    return prove_theorem(stem, precision, engine or FastEngine(), to=kind, like=shaped, lengths=lengths)
 
 
 def compare_frameworks(
@@ -432,15 +432,15 @@ def problem_states(model: Model) -> dict[str, str]:
     if automaton is None or model.kind not in ("cot", "pcot"):
         return {}
     words: dict[int, list[int]] = {automaton.start: []}
-    waiting = [automaton.start]
-    for state in waiting:
+    queue = [automaton.start]
+    for state in queue:
         for letter, following in enumerate(automaton.delta[state].tolist()):
             if following not in words:
                 words[following] = [*words[state], letter]
-                waiting.append(following)
+                queue.append(following)
     names = state_names(automaton)
-    found = {names[state]: automaton.spelled(word) for state, word in sorted(words.items())}
-    return found if set(found) <= set(model.vocabulary) else {}
+    word_to_state = {names[state]: automaton.spelled(word) for state, word in sorted(words.items())}
+    return word_to_state if set(word_to_state) <= set(model.vocabulary) else {}
 
 
 def compile_again(model: Model, kind: Kind) -> Model:
@@ -464,13 +464,13 @@ def sample_law(model: Model, *, engine: Engine | None = None) -> dict[str, Fract
         (['000', '011', '101', '110'], Fraction(1, 1))
     """
     from unmask.reasoners.sampled_law import sampled_law
-    from unmask.reasoners.typed_words import written
+    from unmask.reasoners.typed_words import join_symbols
 
     if model.length:
         raise UnmaskError(f"the law of samples is that of a model without input; this one reads {model.length} letters")
     law: dict[str, Fraction] = {}
     for tokens, chance in sampled_law(model, engine=engine or ENGINES["fast"]()).items():
         symbols = [model.vocabulary[token] for token in tokens]
-        text = written(model, [model.aliases.get(symbol, symbol) for symbol in sample_in(model, symbols)])
+        text = join_symbols(model, [model.aliases.get(symbol, symbol) for symbol in sample_in(model, symbols)])
         law[text] = law.get(text, Fraction(0)) + chance
     return law

@@ -94,12 +94,12 @@ class EditsWrittenSlot(UnmaskError):
 
 
 def shortened(text: str, *, most: int = 60) -> str:
-    """The text, cut in the middle when it is long, so that the error message stays readable."""
+    """Return the text, cut in the middle if it is longer than `most` characters."""
     return text if len(text) <= most else f"{text[: most // 2]}…{text[-(most // 2) :]}"
 
 
 def shown_value(value: Any, write: Callable[[Any], str] = repr) -> str:
-    """Return `repr` or `str` of a value for an error message: short, and never an error itself."""
+    """Return `repr` or `str` of a value for an error message: short, and without raising an error itself."""
     try:
         return shortened(text_of(value, write))
     except ProblemError:

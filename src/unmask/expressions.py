@@ -258,8 +258,8 @@ def lifted(value: Expression | int) -> Expression:
             hint = "write the formula itself, without quotes"
         elif not isinstance(value, bool):
             hint = "an index is a formula, not the value of a slot; to search for a position, read over a range"
-        shown = shown_value(value, repr if isinstance(value, str) else str)
-        raise ProblemError(f"an index expression is made of whole numbers, N and indices, not of {shown}; {hint}")
+        value_text = shown_value(value, repr if isinstance(value, str) else str)
+        raise ProblemError(f"an index expression is made of whole numbers, N and indices, not of {value_text}; {hint}")
     if abs(int(value)) > LARGEST:
         raise ProblemError(
             f"{shown_value(int(value))} needs more than {BITS} bits, and positions are computed with 64 bits; "
@@ -312,7 +312,7 @@ def log2_above(expression: Expression | int) -> Expression:
 def table(entries: Sequence[int]) -> Callable[[Expression | int], Expression]:
     """Return a table of numbers, for values without a formula: `source = table([3, 1, 2])`, then `source(i)`."""
     listed = tuple(int(entry) for entry in entries)
-    return lambda place: Expression("table", (lifted(place),), entries=listed)
+    return lambda index: Expression("table", (lifted(index),), entries=listed)
 
 
 def computed_by(machine: Callable[..., int], *operands: Expression | int) -> Expression:
@@ -336,26 +336,26 @@ def fold_parts(
     expressions: Iterable[Expression], of: Callable[[Expression, list[Result]], Result]
 ) -> dict[int, Result]:
     """Return the results of `fold` for expressions and all their parts, by the id of the node."""
-    known: dict[int, Result] = {}
+    results: dict[int, Result] = {}
     waiting = list(expressions)
     while waiting:
         node = waiting[-1]
-        missing = [operand for operand in node.operands if id(operand) not in known]
+        missing = [operand for operand in node.operands if id(operand) not in results]
         if missing:
             waiting += missing
             continue
         waiting.pop()
-        if id(node) not in known:
-            known[id(node)] = of(node, [known[id(operand)] for operand in node.operands])
-    return known
+        if id(node) not in results:
+            results[id(node)] = of(node, [results[id(operand)] for operand in node.operands])
+    return results
 
 
-def substituted(expression: Expression, known: Mapping[str, Expression]) -> Expression:
+def substituted(expression: Expression, replacements: Mapping[str, Expression]) -> Expression:
     """Return the expression with other expressions in place of some variables."""
 
     def rebuilt(node: Expression, parts: list[Expression]) -> Expression:
         if node.operator == "variable":
-            return known.get(node.name, node)
+            return replacements.get(node.name, node)
         return replace(node, operands=tuple(parts)) if parts else node
 
     return fold(expression, rebuilt)
@@ -406,17 +406,17 @@ def _evaluator(node: Expression, parts: list[Evaluator]) -> Evaluator:
     compute = _OPERATIONS[node.operator]
 
     def computed(values: Values) -> Number:
-        found = compute(node, *[part(values) for part in parts])
-        if not isinstance(found, np.ndarray) and abs(found) > LARGEST:
+        value = compute(node, *[operand(values) for operand in parts])
+        if not isinstance(value, np.ndarray) and abs(value) > LARGEST:
             raise _too_large(node)
-        return found
+        return value
 
     return computed
 
 
 def _compared(holds: Callable[[Any, Any], Any], a: Number, b: Number) -> Number:
-    found = holds(a, b)
-    return found.astype(np.int64) if isinstance(found, np.ndarray) else int(found)
+    value = holds(a, b)
+    return value.astype(np.int64) if isinstance(value, np.ndarray) else int(value)
 
 
 def _divided(operation: Callable[[Any, Any], Any], a: Number, b: Number) -> Number:
@@ -452,13 +452,13 @@ def _logarithm_operand(of: Expression, x: Number) -> int:
     return max(int(x), 1)
 
 
-def _entry(of: Expression, place: Number) -> Number:
+def _entry(of: Expression, index: Number) -> Number:
     """Return an entry of a table; 0 outside the table, so that a branch that is not taken may read there."""
     entries = of.entries
-    if isinstance(place, np.ndarray):
+    if isinstance(index, np.ndarray):
         listed = np.array([*entries, 0], dtype=np.int64)
-        return listed[np.where((place < 0) | (place >= len(entries)), len(entries), place)]
-    return entries[place] if 0 <= place < len(entries) else 0
+        return listed[np.where((index < 0) | (index >= len(entries)), len(entries), index)]
+    return entries[index] if 0 <= index < len(entries) else 0
 
 
 def _computed(of: Expression, *operands: Number) -> Number:
@@ -466,8 +466,8 @@ def _computed(of: Expression, *operands: Number) -> Number:
     if not any(isinstance(operand, np.ndarray) for operand in operands):
         return of.machine(*map(int, operands))
     listed = np.broadcast_arrays(*operands)
-    found = [of.machine(*each) for each in zip(*(column.ravel().tolist() for column in listed), strict=True)]
-    return np.array(found, dtype=np.int64).reshape(listed[0].shape)
+    values = [of.machine(*each) for each in zip(*(column.ravel().tolist() for column in listed), strict=True)]
+    return np.array(values, dtype=np.int64).reshape(listed[0].shape)
 
 
 def _too_large(of: Expression, bits: int = BITS) -> ProblemError:

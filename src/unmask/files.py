@@ -54,32 +54,32 @@ Check = Callable[[Path], Collection[str]]
 """Destination → names of the files in it that may be removed; raise FolderError if nothing may be written there."""
 
 
-def read_file(path: str | Path, what: str, *, most: int, error: type[UnmaskError]) -> bytes:
-    """Return the bytes of an ordinary file, at most `most`. Messages start with `what`: “the automaton x.json”."""
-    check_file(path, what, most=most, error=error)
+def read_file(path: str | Path, subject: str, *, most: int, error: type[UnmaskError]) -> bytes:
+    """Return the bytes of an ordinary file, at most `most`. Messages start with `subject`: “the automaton x.json”."""
+    check_file(path, subject, most=most, error=error)
     try:
         with open(path, "rb", opener=_without_waiting) as file:
             status = os.fstat(file.fileno())  # the file may have been replaced after the check
-            _check(status, what, most, error)
+            _check(status, subject, most, error)
             content = file.read(status.st_size + 1)
     except OSError as problem:
-        raise error(f"{what} cannot be read: {problem.strerror}") from None
+        raise error(f"{subject} cannot be read: {problem.strerror}") from None
     if len(content) > status.st_size:
-        raise error(f"{what} is still being written; try again when it is complete")
+        raise error(f"{subject} is still being written; try again when it is complete")
     return content
 
 
-def check_file(path: str | Path, what: str, *, most: int, error: type[UnmaskError]) -> None:
+def check_file(path: str | Path, subject: str, *, most: int, error: type[UnmaskError]) -> None:
     """Apply the same checks to a file that a library opens by its name."""
     try:
-        _check(os.stat(path), what, most, error)
+        _check(os.stat(path), subject, most, error)
     except OSError as problem:
-        raise error(f"{what} cannot be read: {problem.strerror}") from None
+        raise error(f"{subject} cannot be read: {problem.strerror}") from None
     except ValueError:  # a null character in the name
-        raise error(f"{what} cannot be read: its name is not a valid file name") from None
+        raise error(f"{subject} cannot be read: its name is not a valid file name") from None
 
 
-def is_there(path: str | Path) -> bool:
+def path_exists(path: str | Path) -> bool:
     """Return whether anything exists at a path, readable or not. A name that is too long or invalid does not exist."""
     try:
         os.lstat(path)
@@ -88,12 +88,12 @@ def is_there(path: str | Path) -> bool:
     return True
 
 
-def _check(status: os.stat_result, what: str, most: int, error: type[UnmaskError]) -> None:
+def _check(status: os.stat_result, subject: str, most: int, error: type[UnmaskError]) -> None:
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
-        raise error(f"{what} is not a file but {kind}; save its content in a file and give that file")
+        raise error(f"{subject} is not a file but {kind}; save its content in a file and give that file")
     if status.st_size > most:
-        raise TooLarge(f"{what} has more than {most:,} bytes; use a smaller one")
+        raise TooLarge(f"{subject} has more than {most:,} bytes; use a smaller one")
 
 
 def _without_waiting(path: str, flags: int) -> int:
@@ -121,26 +121,26 @@ class DocumentErrors:
         return self.error(message.format(**words))
 
 
-def parse_json(content: bytes, what: str, *, error: type[UnmaskError], decimal: Callable[[str], Any] = float) -> Any:
-    """Parse JSON in UTF-8. Every key of an object must be given once. Messages start with `what`: “the law x.json”."""
+def parse_json(content: bytes, subject: str, *, error: type[UnmaskError], decimal: Callable[[str], Any] = float) -> Any:
+    """Parse JSON in UTF-8. An object may not repeat a key. Messages start with `subject`: “the law x.json”."""
     try:
         return json.loads(content.decode("utf-8"), object_pairs_hook=distinct_keys(error), parse_float=decimal)
     except (ValueError, RecursionError) as problem:
-        raise error(f"{what} is not JSON in UTF-8 ({problem}); correct the file") from None
+        raise error(f"{subject} is not JSON in UTF-8 ({problem}); correct the file") from None
 
 
 def distinct_keys(error: type[UnmaskError], where: str = "") -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
     """Return an `object_pairs_hook` that refuses a key given twice: JSON readers differ in which value they keep."""
 
-    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        entries: dict[str, Any] = {}
         for key, value in pairs:
-            if key in found:
+            if key in entries:
                 raise error(f"the key {shortened(key)!r} is given twice{where}; give it once")
-            found[key] = value
-        return found
+            entries[key] = value
+        return entries
 
-    return made
+    return build_object
 
 
 def names_in(document: dict[str, Any], key: str, whose: str, *, empty: bool, error: type[UnmaskError]) -> list[str]:
@@ -178,8 +178,8 @@ def read_document(document: Any, form: type[Form], errors: DocumentErrors, *, na
 def _document_error(
     report: str, document: dict, form: type[msgspec.Struct], errors: DocumentErrors, name: str
 ) -> UnmaskError:
-    place = _WHERE.search(report)
-    inside = re.findall(r"\.(\w+)", place[1]) if place is not None else []
+    location = _WHERE.search(report)
+    inside = re.findall(r"\.(\w+)", location[1]) if location is not None else []
     unknown, missing = _UNKNOWN.fullmatch(report), _MISSING.fullmatch(report)
     if not inside and unknown is not None:
         return errors.error_with(errors.unknown, name=name, key=shortened(unknown[1]))
@@ -201,19 +201,19 @@ def _descend(form: type[msgspec.Struct], names: list[str]) -> tuple[str, type[ms
     for name in names:
         declared = next(field.type for field in msgspec.structs.fields(form) if field.encode_name == name)
         described = PLAIN.get(get_origin(declared) or declared, described)
-        for part in _parts(declared):
-            if isinstance(part, msgspec.Meta) and part.description:
-                described = part.description
-            elif isinstance(part, type) and issubclass(part, msgspec.Struct):
-                form = part
+        for component in _type_components(declared):
+            if isinstance(component, msgspec.Meta) and component.description:
+                described = component.description
+            elif isinstance(component, type) and issubclass(component, msgspec.Struct):
+                form = component
     return described, form
 
 
-def _parts(declared: Any) -> Iterator[Any]:
+def _type_components(declared: Any) -> Iterator[Any]:
     """Yield a type and its components: those of `Annotated[X, meta]`, `X | None`, `dict[str, X]`."""
     yield declared
-    for part in (*get_args(declared), *getattr(declared, "__metadata__", ())):
-        yield from _parts(part)
+    for component in (*get_args(declared), *getattr(declared, "__metadata__", ())):
+        yield from _type_components(component)
 
 
 def write_file(path: Path, content: bytes, *, earlier: re.Pattern[bytes]) -> None:
@@ -221,7 +221,6 @@ def write_file(path: Path, content: bytes, *, earlier: re.Pattern[bytes]) -> Non
 
     A device or a pipe is written in place, because moving a file there would replace it.
     """
-    scratch: Path | None = None
     try:
         if path.is_symlink():
             path = Path(os.path.realpath(path))  # keep a symbolic link, and write the file it points to
@@ -230,17 +229,23 @@ def write_file(path: Path, content: bytes, *, earlier: re.Pattern[bytes]) -> Non
             return
         check_file_replaceable(path, earlier=earlier)
         with uninterrupted():
-            try:
-                scratch = _temporary_file(path)
-                with interruptible():
-                    _write(scratch, content)
-                _move_file(scratch, path, earlier)
-            finally:
-                if scratch is not None:
-                    with suppress(OSError):
-                        scratch.unlink()
+            _write_and_move(path, content, earlier)
     except OSError as error:
         raise _write_error(path, error) from None
+
+
+def _write_and_move(path: Path, content: bytes, earlier: re.Pattern[bytes]) -> None:
+    """Write a temporary file and move it to its destination; remove it if anything fails."""
+    scratch: Path | None = None
+    try:
+        scratch = _temporary_file(path)
+        with interruptible():
+            _write(scratch, content)
+        _move_file(scratch, path, earlier)
+    finally:
+        if scratch is not None:
+            with suppress(OSError):
+                scratch.unlink()
 
 
 def check_file_replaceable(path: Path, *, earlier: re.Pattern[bytes]) -> None:
@@ -267,13 +272,13 @@ def write_folder(target: Path, files: Iterable[tuple[str, bytes]], *, check: Che
     another process added meanwhile is kept.
     """
     check(target)
-    made: list[Path] = []
+    created: list[Path] = []
     scratch: Path | None = None
     written: list[str] = []
-    done = False
+    is_complete = False
     with uninterrupted():
         try:
-            make_folders(target.parent, made)
+            make_folders(target.parent, created)
             scratch = _temporary_folder(target)
             with interruptible():
                 for name, content in files:
@@ -282,19 +287,19 @@ def write_folder(target: Path, files: Iterable[tuple[str, bytes]], *, check: Che
                     _write(scratch / name, content)
             scratch.chmod(0o755)
             _move_folder(scratch, target, check)
-            done = True
+            is_complete = True
         except OSError as error:
             raise _write_error(target, error) from None
         finally:
-            if scratch is not None and not done:
+            if scratch is not None and not is_complete:
                 _remove(scratch, written)
-            if not done:
-                remove_folders(made)
+            if not is_complete:
+                remove_folders(created)
     return target
 
 
-def make_folders(folder: Path, made: list[Path]) -> None:
-    """Create a folder and its missing parents; append each to `made`, so that `remove_folders` can undo it."""
+def make_folders(folder: Path, created: list[Path]) -> None:
+    """Create a folder and its missing parents; append each to `created`, so that `remove_folders` can undo it."""
     missing: list[Path] = []
     while not folder.exists():
         missing.append(folder)
@@ -302,24 +307,24 @@ def make_folders(folder: Path, made: list[Path]) -> None:
     for path in reversed(missing):
         with suppress(FileExistsError):
             path.mkdir()
-            made.append(path)
+            created.append(path)
     if not folder.is_dir():
         raise NotADirectoryError(20, os.strerror(20))
 
 
-def remove_folders(made: list[Path]) -> None:
+def remove_folders(created: list[Path]) -> None:
     """Remove those folders that `make_folders` created and that are empty."""
-    for path in reversed(made):
+    for path in reversed(created):
         with suppress(OSError):
             path.rmdir()
 
 
 def is_partial(path: Path, name: str) -> bool:
-    """Return whether this is a temporary file for `name` that a killed process left behind."""
+    """Return whether a path is a temporary file for `name` that a killed process left behind."""
     return path.name.startswith(_hidden(name)) and path.name.endswith(PARTIAL) and path.is_file()
 
 
-def listed(names: Collection[str], most: int = 8) -> str:
+def joined_names(names: Collection[str], most: int = 8) -> str:
     """Return `a, b, c and 4 more`."""
     first = ", ".join(sorted(names)[:most])
     return first if len(names) <= most else f"{first} and {len(names) - most:,} more"
@@ -372,8 +377,8 @@ def _move_folder(scratch: Path, target: Path, check: Check) -> None:
     if not target.exists():
         scratch.rename(target)  # fails if a file, or a folder with files, has been created since
         return
-    place = _temporary_folder(target)
-    old = place / "old"
+    backup = _temporary_folder(target)
+    old = backup / "old"
     try:
         target.rename(old)
         names = check(old)
@@ -382,14 +387,14 @@ def _move_folder(scratch: Path, target: Path, check: Check) -> None:
         if old.exists() and not target.exists():
             old.rename(target)
         with suppress(OSError):
-            place.rmdir()
+            backup.rmdir()
         if isinstance(error, FolderError):
             check(target)  # the same error message, with the name that the user knows
         raise
-    kept = _remove(old, names)
+    has_foreign_files = _remove(old, names)
     with suppress(OSError):
-        place.rmdir()
-    if kept:
+        backup.rmdir()
+    if has_foreign_files:
         raise FolderError(f"{target} is written; files that appeared in the old folder meanwhile were kept in {old}")
 
 

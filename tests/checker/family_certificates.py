@@ -25,7 +25,7 @@ def replayed(problem, kind, precision=2):
 @cache
 def answer(question):
     """A solver that is asked everything once."""
-    return family_positions.found()(question)
+    return family_positions.solver_named()(question)
 
 
 def refusal(document, models, *, sealed=False):
@@ -39,7 +39,7 @@ def refusal(document, models, *, sealed=False):
 
 def says_the_same(document, other):
     """Do two certificates differ in formulas alone, which have the same values for N up to 40?"""
-    changed, original = (family_form.read(d, sealed=False) for d in (other, document))
+    changed, original = (family_form.read_family(d, sealed=False) for d in (other, document))
     if (changed.proof, changed.automaton, changed.kind) != (original.proof, original.automaton, original.kind):
         return False
     for length in range(original.least, 41):

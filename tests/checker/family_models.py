@@ -3,7 +3,7 @@
 import numpy as np
 
 from unmask.checker import family_form
-from unmask.checker.family_form import number
+from unmask.checker.family_form import size_at
 from unmask.checker.family_weights import FamilyAtLength
 from unmask.numerics.arithmetic import Precision
 from unmask.weights.matrices import Matrix, as_positions
@@ -12,13 +12,13 @@ from unmask.weights.transformer import Head, Layer, Mlp, Registers, Transformer
 
 
 def model_of(document, length):
-    claimed = family_form.read(document, sealed=False)
+    claimed = family_form.read_family(document, sealed=False)
     frame, precision = claimed.frame, Precision(claimed.precision)
     return Model(
         kind=claimed.kind,
         length=length,
-        padding=number(frame.padding, length),
-        steps=number(frame.steps, length),
+        padding=size_at(frame.padding, length),
+        steps=size_at(frame.steps, length),
         vocabulary=tuple(frame.vocabulary),
         input_symbols=tuple(frame.input_symbols),
         accept=frame.accept,
@@ -26,7 +26,7 @@ def model_of(document, length):
         transformers={name: _transformer(p, frame, length, precision) for name, p in claimed.programs.items()},
         mask=frame.mask,
         pad=frame.pad,
-        block=None if frame.block is None else number(frame.block, length),
+        block=None if frame.block is None else size_at(frame.block, length),
         characters=None if frame.characters is None else tuple(frame.characters),
     )
 
@@ -41,19 +41,19 @@ def _transformer(program, frame, length, precision):
             bits = at.bits_of(head)
             shape = width, head.size * bits
             query, key = (at.repeated(entries, head.size, bits) for entries in (head.query, head.key))
-            value = _matrix((width, width), at.moved(head.value, (0, 1)))
+            value = _matrix((width, width), at.at_columns(head.value, (0, 1)))
             heads.append(Head(_matrix(shape, query), _matrix(shape, key), value))
         mlp = layer.mlp
-        w1 = _matrix((width, mlp.size), at.moved(mlp.w1, (0,)))
-        w2 = _matrix((mlp.size, width), at.moved(mlp.w2, (1,)))
-        b1, b2 = _vector(mlp.size, {(k,): v for k, v in mlp.b1}), _vector(width, at.moved(mlp.b2, (0,)))
+        w1 = _matrix((width, mlp.size), at.at_columns(mlp.w1, (0,)))
+        w2 = _matrix((mlp.size, width), at.at_columns(mlp.w2, (1,)))
+        b1, b2 = _vector(mlp.size, {(k,): v for k, v in mlp.b1}), _vector(width, at.at_columns(mlp.b2, (0,)))
         layers.append(Layer(tuple(heads), Mlp(w1, b1, w2, b2)))
     return Transformer(
         precision=precision,
-        embed=_matrix((len(frame.vocabulary), width), at.moved(program.embed, (1,))),
+        embed=_matrix((len(frame.vocabulary), width), at.at_columns(program.embed, (1,))),
         positions=as_positions(width, np.arange(width), at.positions(np.arange(at.rows), precision).astype(np.int32)),
         layers=tuple(layers),
-        out=_matrix((program.outputs, width), at.moved(program.out, (1,))),
+        out=_matrix((program.outputs, width), at.at_columns(program.out, (1,))),
         attention=program.attention,
         loop=program.loop,
         noise=None,

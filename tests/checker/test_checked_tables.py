@@ -8,7 +8,7 @@ import pytest
 from unmask.api import compile_problem
 from unmask.checker.certificate import Refused
 from unmask.checker.check_induction import answer
-from unmask.checker.checked_tables import LabelTable, VariableNetwork, confirmed
+from unmask.checker.checked_tables import LabelTable, VariableNetwork, labels_by_value
 from unmask.testing.random_model import all_words
 from unmask.verification.words.extraction import extract, input_numbers
 from unmask.weights.kinds import KINDS
@@ -102,21 +102,21 @@ def test_a_row_that_attends_to_nothing_is_refused(kind):
 
 def test_a_claim_that_does_not_follow_is_refused():
     network = VariableNetwork([2, 2, ((0, 1), np.array([[0, 1], [1, 0]]))])
-    _, (left, right, odd) = network.joint([network.alone(v) for v in range(3)])
-    assert confirmed(odd, left ^ right, network, 2).tolist() == [0, 1]
+    _, (left, right, odd) = network.joint([network.single(v) for v in range(3)])
+    assert labels_by_value(odd, left ^ right, network, 2).tolist() == [0, 1]
     for label in (left, right, left & right):
         with pytest.raises(Refused, match="the value of variable 2 does not determine"):
-            confirmed(odd, label, network, 2)
+            labels_by_value(odd, label, network, 2)
     with pytest.raises(Refused):
-        confirmed(np.zeros(4, dtype=int), left, network, None)
+        labels_by_value(np.zeros(4, dtype=int), left, network, None)
 
 
 def test_what_follows_is_no_choice_of_its_own():
     network = VariableNetwork([2, 2, ((0, 1), np.array([[0, 1], [1, 0]])), ((2,), np.array([1, 0]))])
-    basis, labels = network.joint([network.alone(3), network.alone(0), network.alone(1)])
+    basis, labels = network.joint([network.single(3), network.single(0), network.single(1)])
     assert basis == (0, 1)
     assert labels[0].tolist() == [1, 0, 0, 1]
-    assert network.joint([network.alone(3), network.alone(2)])[0] == (2,)
+    assert network.joint([network.single(3), network.single(2)])[0] == (2,)
 
 
 def test_variables_that_change_nothing_are_left_out():

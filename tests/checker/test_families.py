@@ -151,7 +151,7 @@ def test_the_command(tmp_path, capsys):
     questions = tmp_path / "asked.smt2"
     assert main([str(stem), "--questions", str(questions)]) == 0
     assert "trusted: unsat to" in capsys.readouterr().out
-    assert questions.read_text().count("(check-sat)") == len(check(document, [], answer)[1].questions.asked)
+    assert questions.read_text().count("(check-sat)") == len(check(document, [], answer)[1].questions.texts)
     assert main([str(stem), "--solver", "no-such-solver"]) == 1
     assert main([str(tmp_path / "missing.json")]) == 2
 
@@ -169,7 +169,7 @@ def test_the_command(tmp_path, capsys):
 )
 def test_a_solver_without_end_is_ended(monkeypatch, command, said):
     monkeypatch.setattr(family_positions, "PATIENCE", 0.2)
-    answer = family_positions.found(command)("(check-sat)\n")
+    answer = family_positions.solver_named(command)("(check-sat)\n")
     assert answer.startswith(said)
     assert len(answer) <= family_positions.LONGEST + 10
     assert (answer == "unsat") == (command == "echo unsat")
@@ -201,7 +201,7 @@ def test_a_solver_that_says_sat_is_a_refusal():
 def test_what_is_given_does_not_contradict_itself(kind):
     """So that nothing follows from a contradiction; a region of rows may be empty for one N, not for all."""
     document, _ = replayed(SMALL, kind)
-    asked = check(document, [], None)[1].questions.asked
+    asked = check(document, [], None)[1].questions.texts
     for name, question in asked.items():
         kept = [line for line in question.splitlines() if not line.startswith("(assert (not ")]
-        assert family_positions.found()("\n".join(kept)) == "sat", name
+        assert family_positions.solver_named()("\n".join(kept)) == "sat", name

@@ -1,4 +1,4 @@
-"""Many words at once give what each gives alone, errors in their places."""
+"""A batch of words has the same results as its words one by one, errors included."""
 
 import pytest
 
@@ -20,29 +20,29 @@ def test_a_batch_is_its_words(kind, sample):
         words = ["aab", "bbb", "xyz", "ab", "aab", "aba"]
         together = run_words(model, words, sample=sample, seed=seed)
         assert len(together) == len(words)
-        for word, got in zip(words, together, strict=True):
-            if isinstance(got, UnmaskError):
-                with pytest.raises(type(got)) as caught:
+        for word, outcome in zip(words, together, strict=True):
+            if isinstance(outcome, UnmaskError):
+                with pytest.raises(type(outcome)) as caught:
                     run_word(model, word, sample=sample, seed=seed)
-                assert str(caught.value) == str(got)
+                assert str(caught.value) == str(outcome)
                 continue
             alone = run_word(model, word, sample=sample, seed=seed)
-            assert first_difference(alone, got) is None
-            assert got.accepted == alone.accepted
+            assert first_difference(alone, outcome) is None
+            assert outcome.accepted == alone.accepted
 
 
 def test_one_word_that_divides_by_zero_does_not_spoil_the_others():
-    found = 0
+    mixed_batches = 0
     for seed in range(200):
         model = random_model(seed, "plt", 2, stochastic=True)
         together = run_words(model, ["aa", "ab", "ba", "bb"], sample=True, seed=seed, engine=ReferenceEngine())
-        kinds = {isinstance(got, AttendsToNothing) for got in together}
-        found += kinds == {True, False}
-    assert found > 0
+        kinds = {isinstance(outcome, AttendsToNothing) for outcome in together}
+        mixed_batches += kinds == {True, False}
+    assert mixed_batches > 0
 
 
 def test_nothing_and_nothing_readable():
     model = compile_problem("(ab)*", "mdm", length=2)
     assert run_words(model, []) == []
-    assert [type(got) for got in run_words(model, ["a", "abc"])] == [WordError, WordError]
+    assert [type(outcome) for outcome in run_words(model, ["a", "abc"])] == [WordError, WordError]
     assert words_at_once(model, FastEngine()) > 1000

@@ -1,4 +1,4 @@
-"""The command line: exit codes, documents, sentences; what matters across a process through a process."""
+"""The command line: exit codes, JSON documents and error messages, if necessary in a fresh process."""
 
 import json
 import os
@@ -19,36 +19,36 @@ from unmask.weights.storage import load, save
 
 @pytest.fixture
 def process(tmp_path):
-    """Run the command in a process of its own."""
+    """Run the command in a fresh process."""
 
-    def call(*arguments, given=b""):
-        done = subprocess.run(
+    def call(*arguments, text=b""):
+        completed = subprocess.run(
             [sys.executable, "-m", "unmask", *map(str, arguments)],
-            input=given,
+            input=text,
             capture_output=True,
             cwd=tmp_path,
             check=False,
             timeout=60,
         )
-        assert b"Traceback" not in done.stdout + done.stderr
-        return done.returncode, done.stdout.decode(), done.stderr.decode()
+        assert b"Traceback" not in completed.stdout + completed.stderr
+        return completed.returncode, completed.stdout.decode(), completed.stderr.decode()
 
     return call
 
 
-def refused(outcome, sentence):
-    """Exit code 2, one line on standard error that says what is wrong, nothing on standard output."""
+def refused(outcome, message):
+    """Check for exit code 2, one error message on standard error, and nothing on standard output."""
     code, out, err = outcome
     assert code == 2
     assert out == ""
     assert err.startswith("unmask: ")
     assert err.count("\n") == 1
-    assert sentence in err
+    assert message in err
 
 
 @pytest.fixture
 def hand(tmp_path):
-    """Accepts bb, rejects every other word of two letters."""
+    """Return a model folder that accepts bb and rejects every other word of two letters."""
     return folder_by_hand.write(tmp_path / "hand")
 
 
@@ -61,7 +61,7 @@ def undecided(path):
 
 
 def test_a_folder_written_by_hand_runs(process, hand):
-    """Written with json and safetensors alone."""
+    """A folder that is written only with json and safetensors."""
     code, out, err = process("run", hand, "bb")
     assert (code, err) == (0, "")
     assert "accepted" in out
@@ -76,13 +76,13 @@ def test_exit_codes_follow_grep(unmask, hand, tmp_path):
     assert "undecided: the last symbol is 'a', neither '1' nor '0'" in out
 
 
-def test_an_answer_that_stands_for_another_symbol_is_said_to(unmask, hand):
+def test_an_alias_of_an_answer_is_explained(unmask, hand):
     config = json.loads((hand / "config.json").read_text(encoding="utf-8"))
-    for meant, code, said in (("0", 1, "rejected"), ("a", 2, "the last symbol is '1', which means 'a', neither")):
+    for meant, code, answer in (("0", 1, "rejected"), ("a", 2, "the last symbol is '1', which means 'a', neither")):
         (hand / "config.json").write_text(json.dumps({**config, "aliases": {"1": meant}}), encoding="utf-8")
-        found, out, _ = unmask("run", hand, "bb")
-        assert found == code
-        assert said in out
+        exit_code, out, _ = unmask("run", hand, "bb")
+        assert exit_code == code
+        assert answer in out
 
 
 def test_json_is_one_document_and_nothing_else(process, hand, tmp_path):
@@ -126,7 +126,7 @@ def test_the_canvas_step_by_step(unmask, tmp_path):
 
 
 def test_symbols_are_not_taken_for_markup(unmask, tmp_path):
-    """[/b] would close a tag that nobody opened."""
+    """[/b] would close a tag that is not open."""
     vocabulary = ("[", "/", "b", "]", "1", "0", "m")
     logits = [[0] * 7, *([4 if s == symbol else 0 for s in range(7)] for symbol in (0, 1, 2, 3))]
     model = by_hand.model(
@@ -153,7 +153,7 @@ def test_a_symbol_that_cannot_be_printed_does_not_stop_the_run(process, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("word", "sentence"),
+    ("word", "message"),
     [
         ("b", "the model reads words of length 2, this one has length 1; use another word or compile with --length 1"),
         ("bbb", "has length 3"),
@@ -163,8 +163,8 @@ def test_a_symbol_that_cannot_be_printed_does_not_stop_the_run(process, tmp_path
         ("b\n", "at position 1"),
     ],
 )
-def test_words_that_cannot_be_read(unmask, hand, word, sentence):
-    refused(unmask("run", hand, word), sentence)
+def test_words_that_cannot_be_read(unmask, hand, word, message):
+    refused(unmask("run", hand, word), message)
 
 
 def test_planners(unmask, tmp_path, hand):
@@ -181,11 +181,11 @@ def test_planners(unmask, tmp_path, hand):
 def test_sampling(unmask, tmp_path):
     folder = save(random_model(0, "cot", 2, precision=1), tmp_path / "m")
     runs = [unmask("run", folder, "ab", "--sample", "--seed", s, "--json") for s in range(6)]
-    drawn = [json.loads(out).get("output") for _, out, _ in runs]
-    assert drawn == [
+    samples = [json.loads(out).get("output") for _, out, _ in runs]
+    assert samples == [
         json.loads(unmask("run", folder, "ab", "--sample", "--seed", s, "--json")[1]).get("output") for s in range(6)
     ]
-    assert len({json.dumps(d) for d in drawn}) > 1
+    assert len({json.dumps(d) for d in samples}) > 1
     for seed in (-1, 2**64):
         refused(unmask("run", folder, "ab", "--sample", "--seed", seed), "a seed is an integer from 0 to 2^64 - 1")
 
@@ -212,7 +212,7 @@ def test_a_trace_that_cannot_be_written(unmask, hand, tmp_path, monkeypatch, fil
 
 
 def test_a_trace_into_a_pipe_is_written_there(unmask, hand, tmp_path):
-    """Not moved over it: a device would be replaced by a file."""
+    """A device is written in place: moving a file there would replace it."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -228,14 +228,14 @@ def test_a_trace_into_a_pipe_is_written_there(unmask, hand, tmp_path):
 
 
 def test_words_from_standard_input(process, hand):
-    code, out, err = process("run", hand, "-", given=b"bb\nab\nbb")
+    code, out, err = process("run", hand, "-", text=b"bb\nab\nbb")
     assert (code, out, err) == (0, "accepted\nrejected\naccepted\n", "")
-    assert process("run", hand, "-", given=b"") == (0, "", "")
+    assert process("run", hand, "-", text=b"") == (0, "", "")
 
 
 def test_bad_lines_keep_their_place(process, hand):
     lines = "bb\nb\n\nab \nbb\r\nb\u2028\nab\n".encode() + b"\xff\xfe\n"
-    code, out, _ = process("run", hand, "-", "--json", given=lines)
+    code, out, _ = process("run", hand, "-", "--json", text=lines)
     documents = [json.loads(line) for line in out.splitlines()]
     assert code == 2
     assert [d.get("accepted", "error") for d in documents] == [
@@ -255,7 +255,7 @@ def test_bad_lines_keep_their_place(process, hand):
 
 
 def test_one_line_per_line_without_json(process, hand):
-    code, out, _ = process("run", hand, "-", given=b"bb\nxx\nab\n")
+    code, out, _ = process("run", hand, "-", text=b"bb\nxx\nab\n")
     assert code == 2
     assert [line.split(":")[0] for line in out.splitlines()] == ["accepted", "error", "rejected"]
 
@@ -280,13 +280,13 @@ def test_compile_random_models(unmask, tmp_path, kind):
 def test_a_compile_is_byte_identical(process, tmp_path):
     for name in ("one", "two"):
         assert process("compile", "random:5", "--length", 3, "--to", "mdm", "--out", name, "--precision", 3)[0] == 0
-    one, two = ({p.name: p.read_bytes() for p in (tmp_path / name).iterdir()} for name in ("one", "two"))
-    assert one == two
+    first, second = ({p.name: p.read_bytes() for p in (tmp_path / name).iterdir()} for name in ("one", "two"))
+    assert first == second
     assert load(tmp_path / "one").precision.p == 3
 
 
 @pytest.mark.parametrize(
-    ("problem", "options", "sentence"),
+    ("problem", "options", "message"),
     [
         ("random:x", {}, "random:SEED needs a seed"),
         ("random:", {}, "random:SEED needs a seed"),
@@ -303,12 +303,12 @@ def test_a_compile_is_byte_identical(process, tmp_path):
         ("random:1", {"--out": "hand/notes.txt/model"}, "cannot be written"),
     ],
 )
-def test_compilations_that_fail_leave_nothing_behind(unmask, hand, tmp_path, monkeypatch, problem, options, sentence):
+def test_compilations_that_fail_leave_nothing_behind(unmask, hand, tmp_path, monkeypatch, problem, options, message):
     monkeypatch.chdir(tmp_path)
     (hand / "notes.txt").write_text("mine")
     before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
     settings = {"--length": 2, "--to": "mdm", "--out": "model", **options}
-    refused(unmask("compile", problem, *(part for pair in settings.items() for part in pair)), sentence)
+    refused(unmask("compile", problem, *(argument for pair in settings.items() for argument in pair)), message)
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
     assert [p.name for p in tmp_path.iterdir()] == ["hand"]
 
@@ -344,7 +344,7 @@ def test_the_empty_word(unmask, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("damage", "sentence"),
+    ("damage", "message"),
     [
         ({"tensors": lambda: folder_by_hand.with_header({})[:-3]}, "is not a whole safetensors file"),
         (
@@ -355,9 +355,9 @@ def test_the_empty_word(unmask, tmp_path):
         ({"config": lambda: folder_by_hand.config() | {"length": 10**12}}, "beyond the limit"),
     ],
 )
-def test_damaged_folders(unmask, tmp_path, damage, sentence):
+def test_damaged_folders(unmask, tmp_path, damage, message):
     folder = folder_by_hand.write(tmp_path / "m", **damage)
-    refused(unmask("run", folder, "ab"), sentence)
+    refused(unmask("run", folder, "ab"), message)
 
 
 def test_missing_folders(unmask, tmp_path):
@@ -379,7 +379,7 @@ def test_a_division_by_zero_names_its_place(unmask, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "message"),
     [
         (["train"], "No such command 'train'"),
         (["run"], "Missing argument"),
@@ -389,8 +389,8 @@ def test_a_division_by_zero_names_its_place(unmask, tmp_path):
         (["compile", "random:1"], "Missing option"),
     ],
 )
-def test_wrong_usage_is_one_sentence(unmask, arguments, sentence):
-    refused(unmask(*arguments), sentence)
+def test_wrong_usage_is_one_error_message(unmask, arguments, message):
+    refused(unmask(*arguments), message)
 
 
 def test_wrong_usage_points_to_the_help_of_the_command(unmask):
@@ -459,6 +459,6 @@ def test_what_is_a_problem_stays_one(unmask, tmp_path, monkeypatch, text):
 def test_a_reader_that_goes_away(hand, tmp_path):
     """`unmask run … - | head -1`: no traceback when standard output is closed."""
     command = f"yes bb | head -300 | {sys.executable} -m unmask run {hand} - | head -1"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, cwd=tmp_path, check=False, timeout=60)
-    assert done.stdout == b"accepted\n"
-    assert done.stderr == b""
+    completed = subprocess.run(["bash", "-c", command], capture_output=True, cwd=tmp_path, check=False, timeout=60)
+    assert completed.stdout == b"accepted\n"
+    assert completed.stderr == b""

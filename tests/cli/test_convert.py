@@ -1,4 +1,4 @@
-"""`unmask convert`: folder to folder, read on both sides by a reader that shares no code; refusals write nothing."""
+"""`unmask convert`: source and target are run by a reader that shares no code; a refused conversion writes nothing."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def small(kind, length, precision):
 
 @pytest.mark.parametrize(("length", "precision"), [(1, 2), (2, 3)])
 @pytest.mark.parametrize("theorem", THEOREMS, ids=lambda theorem: theorem.stem)
-def test_an_outside_reader_sees_the_same_on_both_sides(unmask, tmp_path, theorem, length, precision):
+def test_the_outside_reader_runs_source_and_target_alike(unmask, tmp_path, theorem, length, precision):
     source, target, again = tmp_path / "source", tmp_path / "target", tmp_path / "again"
     save(small(theorem.source, length, precision), source)
     code, out, _ = unmask("convert", source, "--to", theorem.target, "--by", theorem.stem, "--out", target)
@@ -53,23 +53,23 @@ def test_an_outside_reader_sees_the_same_on_both_sides(unmask, tmp_path, theorem
     }
 
 
-def test_a_flipped_weight_is_seen_from_outside(unmask, tmp_path):
+def test_the_outside_reader_notices_a_flipped_weight(unmask, tmp_path):
     source, target = tmp_path / "source", tmp_path / "target"
     save(small("mdm", 2, 2), source)
     unmask("convert", source, "--to", "plt", "--out", target)
     expected = last_symbols(source)
     file = target / "model.safetensors"
-    content, found = file.read_bytes(), 0
+    content, differences = file.read_bytes(), 0
     start = 8 + int.from_bytes(content[:8], "little")
-    for place in range(start, len(content), max(1, (len(content) - start) // 40)):
-        file.write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
-        with suppress(ValueError, ArithmeticError, IndexError):  # what is refused does not count
-            found += last_symbols(target) != expected
-    assert found > 0
+    for offset in range(start, len(content), max(1, (len(content) - start) // 40)):
+        file.write_bytes(content[:offset] + bytes([content[offset] ^ 4]) + content[offset + 1 :])
+        with suppress(ValueError, ArithmeticError, IndexError):  # a folder that is refused does not count
+            differences += last_symbols(target) != expected
+    assert differences > 0
 
 
 @pytest.mark.parametrize(
-    ("kind", "arguments", "sentence"),
+    ("kind", "arguments", "message"),
     [
         ("mdm", ["--to", "mdm"], "of kind mdm already"),
         ("mdm", ["--to", "plt", "--by", "magic"], "unknown conversion 'magic'"),
@@ -77,12 +77,12 @@ def test_a_flipped_weight_is_seen_from_outside(unmask, tmp_path):
         ("topk", ["--to", "mdm"], "ranks its slots"),
     ],
 )
-def test_refusals_are_one_sentence_and_write_nothing(unmask, tmp_path, kind, arguments, sentence):
+def test_a_refused_conversion_writes_nothing(unmask, tmp_path, kind, arguments, message):
     model = random_model(3, kind, 1, padding=2)
     save(replace(model, k=1) if kind == "topk" else model, tmp_path / "source")
     code, out, err = unmask("convert", tmp_path / "source", *arguments, "--out", tmp_path / "target")
     assert (code, out) == (2, "")
-    assert sentence in err
+    assert message in err
     assert len(err.splitlines()) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["source"]
 
@@ -97,14 +97,14 @@ def test_a_place_that_is_taken_is_refused_before_the_work(unmask, tmp_path):
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
 
 
-# `unmask extract`: the circuit of a folder, read by somebody else.
+# `unmask extract`: the circuit of a folder, evaluated by an independent simulator.
 
 
 KINDS = ("mdm", "smdm", "topk", "plt", "cot", "pcot")
 
 
 def truth(file):
-    """Per output its value on every input, by an outside simulator; input 0 is the lowest bit of the index."""
+    """Return every output on all inputs, by an independent simulator; input 0 is the lowest bit of the index."""
     tables = simulate(read_ascii_aiger_into_aig(str(file)))
     return [[table.get_bit(i) for i in range(table.num_bits())] for table in tables]
 
@@ -121,9 +121,9 @@ def test_the_circuit_of_a_regex_model_answers_as_the_regex(unmask, tmp_path, kin
     assert not any(undefined)
     config = json.loads((model / "config.json").read_text())
     symbol = {c: next(t for low, high, t in config["characters"] if low <= ord(c) <= high) for c in "01x"}
-    number = {c: config["input_symbols"].index(symbol[c]) for c in symbol}  # two bits per place
+    number = {c: config["input_symbols"].index(symbol[c]) for c in symbol}  # two bits per position
     for word in map("".join, product("01x", repeat=5)):
-        index = sum(number[c] << 2 * place for place, c in enumerate(word))
+        index = sum(number[c] << 2 * position for position, c in enumerate(word))
         assert bool(answer[index]) == (re.fullmatch("(0|1)*011", word) is not None)
 
 
@@ -157,9 +157,9 @@ def test_a_file_that_cannot_be_written(unmask, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("out", "said"), [("nowhere/m.aag", "nowhere does not exist"), (".", "is a folder; name a file")]
+    ("out", "reason"), [("nowhere/m.aag", "nowhere does not exist"), (".", "is a folder; name a file")]
 )
-def test_a_file_that_cannot_be_written_is_refused_before_the_work(unmask, tmp_path, out, said):
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(unmask, tmp_path, out, reason):
     code, _, err = unmask("extract", str(tmp_path / "no-model"), "--out", str(tmp_path / out))
     assert code == 2
-    assert said in err
+    assert reason in err

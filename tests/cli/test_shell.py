@@ -43,7 +43,7 @@ def models(tmp_path_factory):
 
 
 def in_terminal(*arguments, width=80, **environment):
-    """(exit code, all that a terminal of that width was sent)."""
+    """Return (exit code, everything that was sent to a terminal of that width)."""
     parent, child = pty.openpty()
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     process = subprocess.Popen(
@@ -58,29 +58,29 @@ def in_terminal(*arguments, width=80, **environment):
     sent = b""
     while True:
         try:
-            part = os.read(parent, 1 << 16)
-        except OSError:  # how Linux says that nobody writes there any more
+            chunk = os.read(parent, 1 << 16)
+        except OSError:  # on Linux: the other end is closed
             break
-        if not part:
+        if not chunk:
             break
-        sent += part
+        sent += chunk
     os.close(parent)
     return process.wait(timeout=60), sent.decode().replace("\r\n", "\n")
 
 
 def in_pipe(*arguments, **environment):
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "unmask", *map(str, arguments)],
         capture_output=True,
         env={**PLAIN, "TERM": "xterm-256color", **environment},
         check=False,
         timeout=60,
     )
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+    return completed.returncode, completed.stdout.decode(), completed.stderr.decode()
 
 
 def widest(text):
-    """Of what is left on the screen: a bar is overwritten from the start of its line."""
+    """Return the text that remains on the screen: a bar is overwritten from the start of its line."""
     lines = (line.split("\r")[-1] for line in ESCAPE.sub("", text).split("\n"))
     return max(len(line) for line in lines)
 
@@ -111,23 +111,23 @@ def test_the_version(unmask):
 
 
 def offered(line, shell="bash"):
-    """What the shell's completion is told for a line whose last word is typed in part."""
+    """Return the completions of a line whose last word is incomplete."""
     words = line.split(" ")
-    asked = (
+    environment = (
         {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
         if shell == "bash"
         else {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
     )
     code = "from unmask.cli.commands import app; app(prog_name='unmask')"
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", code],
-        env={**PLAIN, **asked, "_UNMASK_COMPLETE": f"complete_{shell}"},
+        env={**PLAIN, **environment, "_UNMASK_COMPLETE": f"complete_{shell}"},
         capture_output=True,
         check=False,
         timeout=60,
     )
-    assert done.stderr == b""
-    return [entry.split("\t")[0] for entry in done.stdout.decode().splitlines()]
+    assert completed.stderr == b""
+    return [entry.split("\t")[0] for entry in completed.stdout.decode().splitlines()]
 
 
 def test_commands_are_completed():
@@ -157,7 +157,7 @@ def test_names_are_completed():
 
 
 def test_the_script_for_the_shell():
-    # which shell this is cannot be told from inside every job, so it is named
+    # the shell cannot be detected in every environment, so it is named
     code, out, error = in_pipe("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
     assert code == 0, error
     assert "=complete_bash" in out
@@ -246,7 +246,7 @@ def test_a_long_canvas_is_folded_under_its_first_slot(models):
 
 
 def test_a_pipe_breaks_no_line():
-    """COLUMNS is about a terminal; a program that reads a table wants one line per row."""
+    """COLUMNS is for terminals; a program that reads a table needs one line per row."""
     _, out, _ = in_pipe("compare", "(a|b)*abb", "--lengths", "8", COLUMNS="40")
     rows = [line for line in out.splitlines() if re.match(r"\s*(mdm|smdm|topk|plt|cot|pcot)\b", line)]
     assert [row.split()[0] for row in rows] == ["mdm", "smdm", "topk", "plt", "pcot", "cot"]
@@ -261,12 +261,12 @@ def test_a_pipe_breaks_no_line():
 def test_doctor(unmask):
     code, out, err = unmask("doctor", "--json")
     assert (code, err) == (0, "")
-    found = json.loads(out)
-    assert found["healthy"] is True
-    assert found["self_test"]["problem"] is None
-    assert found["self_test"]["runs"] == 8
-    assert {"numpy", "typer"} <= {package["name"] for package in found["packages"]}
-    extras = {extra["name"]: extra for extra in found["extras"]}
+    report = json.loads(out)
+    assert report["healthy"] is True
+    assert report["self_test"]["problem"] is None
+    assert report["self_test"]["runs"] == 8
+    assert {"numpy", "typer"} <= {package["name"] for package in report["packages"]}
+    extras = {extra["name"]: extra for extra in report["extras"]}
     assert "torch" in {package["name"] for package in extras["lab"]["packages"]}
     assert extras["dev"]["installed"] is True
     code, out, _ = unmask("doctor")
@@ -315,8 +315,10 @@ def test_every_extra_is_explained():
 
 def test_a_file_in_the_place_of_a_module_of_python_is_named(tmp_path):
     (tmp_path / "random.py").write_text("coin = 3\n")
-    done = subprocess.run([sys.executable, "-m", "unmask", "--version"], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert done.stderr.endswith(
+    completed = subprocess.run(
+        [sys.executable, "-m", "unmask", "--version"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert completed.returncode == 2
+    assert completed.stderr.endswith(
         "; random.py hides a module of the same name: rename the file, or start from another folder\n"
     )

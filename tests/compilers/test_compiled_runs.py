@@ -16,7 +16,7 @@ PROBLEMS = {"regex:(a|b)*abb": (0, 1, 3, 8), "group:S3": (2, 5, 12)}
 ALIKE = ("output", "canvas", "accepted", "steps", "length", "padding")
 
 
-def drawn(problem, length, count=2):
+def sample_words(problem, length, count=2):
     """Words of a length, members and non-members in turn."""
     language, rng = compiler_of(problem).automaton, random.Random(length)
     words = [language.random_word(length, accepted=i % 2 == 0, rng=rng) for i in range(count)]
@@ -29,7 +29,7 @@ def test_an_outside_reader_agrees(tmp_path, problem, kind):
     for length in PROBLEMS[problem]:
         folder = save(compile_problem(problem, kind, length=length), tmp_path / str(length))
         model = load(folder)
-        for word in drawn(problem, length):
+        for word in sample_words(problem, length):
             for options in ({}, {"sample": True, "seed": length}):
                 ours = result(run_word(model, word, **options))
                 theirs = outside_reader.run(folder, word, **options)
@@ -53,7 +53,7 @@ def test_noise_changes_nothing(kind, p):
     """The planner's logits are ±B, and so are a ready row's: whatever the tape holds, the path is the same."""
     for problem, length in (("regex:(a|b)*abb", 6), ("group:S3", 5)):
         model = compile_problem(problem, kind, length=length, precision=p)
-        for word in drawn(problem, length):
+        for word in sample_words(problem, length):
             plain = result(run_word(model, word))
             for seed in range(15):
                 assert result(run_word(model, word, sample=True, seed=seed)) == plain, (problem, word, seed)
@@ -63,7 +63,7 @@ def test_noise_changes_nothing(kind, p):
 def test_other_planners_never_divide_by_zero(problem):
     for length in (0, 1, 2, 5):
         model = compile_problem(problem, "mdm", length=length)
-        for word in drawn(problem, length, count=1) or drawn(problem, length):
+        for word in sample_words(problem, length, count=1) or sample_words(problem, length):
             for planner in ("uniform:1", "uniform:3", "confidence:1", "threshold:0", "blockwise:2:uniform:1"):
                 trace = run_word(model, word, planner=planner, seed=length)
                 assert trace.accepted is not None
@@ -74,7 +74,7 @@ def test_from_left_to_right_is_right_as_well_where_slots_follow_their_factors(ki
     for problem in PROBLEMS:
         for length in (2, 3, 5, 6, 7, 9):
             model = compile_problem(problem, kind, length=length)
-            for word in drawn(problem, length, count=4):
+            for word in sample_words(problem, length, count=4):
                 trace = run_word(model, word, planner="left-to-right:1")
                 assert trace.accepted == parse_problem(problem).outcome(word).accepted
                 assert trace.steps_taken == max(1, length - 1)
@@ -84,10 +84,10 @@ def test_a_uniform_planner_errs():
     """A slot that is written before its factors guesses: what the model's own planner is for."""
     model = compile_problem("group:S3", "mdm", length=6)
     wrong = 0
-    for word in drawn("group:S3", 6, count=12):
-        right = parse_problem("group:S3").outcome(word).accepted
-        assert run_word(model, word).accepted == right
-        wrong += run_word(model, word, planner="uniform:1", sample=True, seed=len(word) + wrong).accepted != right
+    for word in sample_words("group:S3", 6, count=12):
+        expected = parse_problem("group:S3").outcome(word).accepted
+        assert run_word(model, word).accepted == expected
+        wrong += run_word(model, word, planner="uniform:1", sample=True, seed=len(word) + wrong).accepted != expected
     assert wrong > 0
 
 

@@ -75,8 +75,8 @@ def test_all_words_of_a_small_range(kind, layout, precision):
         compiler, model = compiled(spec + layout, kind, precision)
         problem = compiler.expression
         words = [problem.written(x) for x in product(range(*_half_open(problem)), repeat=4)]
-        found = answers(model, tokens_of(model, words), engine=FastEngine()).slots
-        for word, slots in zip(words, found, strict=True):
+        canvases = answers(model, tokens_of(model, words), engine=FastEngine()).slots
+        for word, slots in zip(words, canvases, strict=True):
             texts = texts_of(compiler.plan, _symbols(model, word))
             if kind not in ("plt", "pcot"):
                 assert model.symbols(slots) == [symbol for text in texts for symbol in text]
@@ -119,10 +119,10 @@ def test_every_step_writes_what_the_plan_says(kind):
 def test_one_symbol_out_of_place_is_rejected(kind):
     compiler, model = compiled("(a+b)-c in 0..1", kind)
     problem, least = compiler.expression, list("(0+0)-0=")
-    for place, letter in product(range(len(least)), problem.letters):
-        word = [*least[:place], letter, *least[place + 1 :]]
+    for position, letter in product(range(len(least)), problem.letters):
+        word = [*least[:position], letter, *least[position + 1 :]]
         trace = run_word(model, word)
-        same_class = letter == least[place] or (letter in "01" and least[place] in "01")
+        same_class = letter == least[position] or (letter in "01" and least[position] in "01")
         assert (trace.accepted is None) == same_class, word
         assert same_class or trace.accepted is False
 

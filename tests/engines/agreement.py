@@ -1,4 +1,4 @@
-"""Do two engines agree on everything that can be seen of them?"""
+"""Compare two engines: results, errors, and every watched value."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from unmask.reasoners.run_words import steps
 
 
 def outcome(work):
-    """What a call gives, or the error it raises."""
+    """Return (result, None) of a call, or (None, the error that it raises)."""
     try:
         return work(), None
     except UnmaskError as error:
@@ -16,7 +16,7 @@ def outcome(work):
 
 
 def same(left, right):
-    """Names equal, and arrays equal as integers."""
+    """Return whether the names are equal and the arrays are equal as integers."""
     return [n for n, _ in left] == [n for n, _ in right] and all(
         np.array_equal(x, y) for (_, x), (_, y) in zip(left, right, strict=True)
     )
@@ -30,19 +30,19 @@ class Recorder(list):
 
 
 def run_of(model, words, engine, tape=None, *, watched):
-    """(all that was watched, all steps, the error) of a run."""
-    seen, done = Recorder(), []
+    """Return (all watched values, all steps, the error) of a run."""
+    recorder, results = Recorder(), []
 
     def work():
-        for step in steps(RunSetup(model, words, engine, tape, watch=seen if watched else None)):
-            done.append(("canvas", step.canvas))
-            done.append(("chosen", step.chosen))
+        for step in steps(RunSetup(model, words, engine, tape, watch=recorder if watched else None)):
+            results.append(("canvas", step.canvas))
+            results.append(("chosen", step.chosen))
 
-    return seen, done, outcome(work)[1]
+    return recorder, results, outcome(work)[1]
 
 
 def assert_same_run(model, words, left, right, tape=None):
-    """Every residual, weight and canvas, and the run without a watch, which may take other paths."""
+    """Compare every residual, weight and canvas, also in a run without a watch, which may take other paths."""
     ours = run_of(model, words, left, tape, watched=True)
     theirs = run_of(model, words, right, tape, watched=True)
     assert ours[2] == theirs[2]

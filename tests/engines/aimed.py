@@ -5,9 +5,9 @@ extreme   every matrix by a law of its own: all B, all -B, ±B, ±B and 0, 0, ±
 planted   codes that a head looks up, as in `planted`
 edge      the same, with the scales at which a mismatch only just vanishes, or only just does not
 missed    the same, with a few integers one off: a code, an address, a scale, a value, a bias
-narrow    one column, which is all there is
+narrow    transformers of a single column
 
-Nothing is drawn anew: a row that attends to nothing is an error, and both engines must raise the same.
+No model is replaced because a row attends to nothing: both engines must raise the same error.
 """
 
 from dataclasses import replace
@@ -28,7 +28,7 @@ LAWS = ("most", "least", "signs", "sparse", "nothing", "ones", "any", "tame")
 
 
 def aimed_model(seed, kind):
-    """The model of a seed; precision and family go through all of theirs in turn."""
+    """Return the model of a seed; successive seeds go through all precisions and families."""
     aim = Aim(seed, 1 + seed % 8, FAMILIES[seed // 8 % len(FAMILIES)])
     rng = aim.rng
     length, padding, block = int(rng.integers(0, 5)), int(rng.integers(1, 6)), int(rng.integers(1, 4))
@@ -72,16 +72,16 @@ class Aim(Planter):
     def transformer(self, kind, rows, outputs):
         attention = "causal" if kind in ("cot", "pcot") else str(self.rng.choice(["unmasked", "unmasked", "causal"]))
         if self.family in ("extreme", "narrow"):
-            made = self._extreme(rows, outputs, attention)
+            transformer = self._extreme(rows, outputs, attention)
         else:
-            made = super().transformer(attention=attention, rows=rows)
-            made = replace(made, out=Matrix.of(self._by(self._law(), (outputs, made.width))))
+            transformer = super().transformer(attention=attention, rows=rows)
+            transformer = replace(transformer, out=Matrix.of(self._by(self._law(), (outputs, transformer.width))))
         if self.family == "edge":
-            made = self._at_the_edge(made)
+            transformer = self._at_the_edge(transformer)
         if self.family == "missed":
             for _ in range(int(self.rng.integers(1, 4))):
-                made = self._one_off(made)
-        return replace(made, loop=self._loop(made)) if kind == "plt" else made
+                transformer = self._one_off(transformer)
+        return replace(transformer, loop=self._loop(transformer)) if kind == "plt" else transformer
 
     def _loop(self, transformer):
         first, last = np.sort(self.rng.integers(0, len(transformer.layers) + 1, 2))
@@ -154,11 +154,11 @@ class Aim(Planter):
         return replace(transformer, layers=tuple(map(change, transformer.layers)))
 
     def _nudged(self, array):
-        """One integer one off, within F_p."""
+        """Change one integer by one, within F_p."""
         array = np.array(array, dtype=np.int64)
         if array.size:
-            place = int(self.rng.integers(array.size))
-            array.flat[place] = np.clip(array.flat[place] + self.rng.choice([-1, 1]), -self.bound, self.bound)
+            index = int(self.rng.integers(array.size))
+            array.flat[index] = np.clip(array.flat[index] + self.rng.choice([-1, 1]), -self.bound, self.bound)
         return array
 
     def _one_off(self, transformer):
@@ -172,10 +172,10 @@ class Aim(Planter):
                     transformer, lambda layer: replace(layer, mlp=replace(layer.mlp, b2=self._nudged(layer.mlp.b2)))
                 )
             case _:
-                part = str(self.rng.choice(["wq", "wk", "wk", "wv"]))
+                name = str(self.rng.choice(["wq", "wk", "wk", "wv"]))
 
                 def off(head):
-                    return replace(head, **{part: Matrix.of(self._nudged(getattr(head, part).dense()))})
+                    return replace(head, **{name: Matrix.of(self._nudged(getattr(head, name).dense()))})
 
                 return self._with_layers(transformer, lambda layer: replace(layer, heads=tuple(map(off, layer.heads))))
 

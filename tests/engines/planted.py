@@ -1,4 +1,4 @@
-"""Random transformers with planted structure: what the fast engine looks for, next to what spoils it.
+"""Random transformers with planted structure: patterns that the fast engine detects, and exceptions to them.
 
 A head is a random sequence of column blocks: EQ or FOCUS over bits (any scale, any number of copies), HIDE, BOOST,
 and plain random columns. Bits come from positions or from tokens, some rows have a 0 in place of a bit, codes
@@ -25,7 +25,7 @@ class Columns:
 
     one: int
     address: np.ndarray
-    here: np.ndarray
+    row_code: np.ndarray
     by_token: np.ndarray
     flag: int
     free: np.ndarray
@@ -51,8 +51,8 @@ class Planter:
         rows = rows or int(rng.integers(1, 20))
         bits = int(rng.integers(1, 6))
         sizes = np.cumsum([0, 1, bits, bits, int(rng.integers(0, 3)), 1, int(rng.integers(2, 6))])
-        part = [np.arange(a, b) for a, b in pairwise(sizes)]
-        columns = Columns(int(part[0][0]), part[1], part[2], part[3], int(part[4][0]), part[5])
+        blocks = [np.arange(a, b) for a, b in pairwise(sizes)]
+        columns = Columns(int(blocks[0][0]), blocks[1], blocks[2], blocks[3], int(blocks[4][0]), blocks[5])
         return Transformer(
             precision=self.precision,
             embed=Matrix.of(self._embed(columns)),
@@ -77,25 +77,27 @@ class Planter:
         if self.chance(0.3):
             table[self.rng.integers(SYMBOLS), columns.flag] = self.one
         if self.chance(0.2):  # tokens disturb a bit of the position
-            table[self.rng.integers(SYMBOLS), self.rng.choice(columns.here)] = self.rng.choice([self.one, self.bound])
+            table[self.rng.integers(SYMBOLS), self.rng.choice(columns.row_code)] = self.rng.choice(
+                [self.one, self.bound]
+            )
         if self.chance(0.2):
             table[self.rng.integers(SYMBOLS), self.rng.choice(columns.address)] = -self.one
         return table
 
     def _positions(self, columns, rows):
-        rng, bits = self.rng, columns.here.size
+        rng, bits = self.rng, columns.row_code.size
         table = np.zeros((rows, columns.width), dtype=np.int64)
         table[:, columns.one] = self.one
-        here = np.arange(rows) if self.chance(0.7) else rng.integers(0, 1 << bits, rows)
+        row_codes = np.arange(rows) if self.chance(0.7) else rng.integers(0, 1 << bits, rows)
         targets = rng.integers(0, rows, rows) if self.chance(0.7) else np.arange(rows)
         if self.chance(0.6):
             targets = np.minimum(targets, np.arange(rows))  # visible even if causal
-        table[:, columns.here] = self._signed(here, bits)
-        table[:, columns.address] = self._signed(here[targets], bits)
+        table[:, columns.row_code] = self._signed(row_codes, bits)
+        table[:, columns.address] = self._signed(row_codes[targets], bits)
         if self.chance(0.15):
             table[rng.integers(rows), rng.choice(columns.address)] = 0
         if self.chance(0.15):
-            table[rng.integers(rows), rng.choice(columns.here)] = 0
+            table[rng.integers(rows), rng.choice(columns.row_code)] = 0
         if self.chance(0.3):
             table[rng.integers(rows), columns.flag] = self.one
         if self.chance(0.5):
@@ -128,8 +130,8 @@ class Planter:
 
         def form(pairs):
             vector = np.zeros(columns.width, dtype=np.int64)
-            for place, weight in pairs:
-                vector[place] = weight
+            for column_index, weight in pairs:
+                vector[column_index] = weight
             return vector
 
         def codes(a, b, scale):
@@ -146,7 +148,7 @@ class Planter:
             chosen = scale()
             if block in ("codes", "focus"):
                 for _ in range(1 if block == "codes" else int(self.rng.integers(1, 4))):
-                    codes(columns.address, columns.here, chosen)
+                    codes(columns.address, columns.row_code, chosen)
             elif block == "token" and columns.by_token.size:
                 codes(columns.by_token, columns.by_token, chosen)
             elif block == "hide":
@@ -167,14 +169,14 @@ def token_runs(rng, transformer, batch, calls):
     capacity = len(transformer.positions)
     length = capacity if rng.random() < 0.5 else int(rng.integers(1, capacity + 1))
     tokens = rng.integers(0, SYMBOLS, (batch, length))
-    seen = [tokens]
+    history = [tokens]
     for _ in range(calls):
         yield tokens
         move = rng.random()
-        if move < 0.2 and seen[-1].shape == tokens.shape:
-            tokens = seen[int(rng.integers(len(seen)))]
+        if move < 0.2 and history[-1].shape == tokens.shape:
+            tokens = history[int(rng.integers(len(history)))]
             if tokens.shape[1] < length:
-                tokens = seen[-1]
+                tokens = history[-1]
         elif move < 0.5 and length < capacity:
             more = int(rng.integers(1, min(3, capacity - length) + 1))
             length += more
@@ -182,4 +184,4 @@ def token_runs(rng, transformer, batch, calls):
         elif move < 0.9:
             changes = rng.random(tokens.shape) < rng.choice([0.02, 0.2, 0.7])
             tokens = np.where(changes, rng.integers(0, SYMBOLS, tokens.shape), tokens)
-        seen.append(tokens)
+        history.append(tokens)

@@ -1,4 +1,4 @@
-"""The compiled kernel writes the chains that reading row after row writes, for any weights."""
+"""The compiled kernel writes the same chains as reading row after row, for any weights."""
 
 from dataclasses import replace
 
@@ -35,15 +35,15 @@ def planted(seed, p, rows):
     """(a causal transformer with planted structure, two words that leave room for a chain, its length)."""
     planter = Planter(seed, p)
     transformer = planter.transformer(attention="causal", rows=rows)
-    given = int(planter.rng.integers(1, rows))
-    return transformer, planter.rng.integers(0, SYMBOLS, (2, given)), rows - given
+    inputs = int(planter.rng.integers(1, rows))
+    return transformer, planter.rng.integers(0, SYMBOLS, (2, inputs)), rows - inputs
 
 
 def agrees(transformer, words, count, engine):
     expected, error = outcome(lambda: read_out(transformer, words, count, engine))
-    got = chain_kernel.chain(transformer, words, count)
-    assert (got is None) == (error is not None)
-    return got is None or np.array_equal(got, expected)
+    actual = chain_kernel.chain(transformer, words, count)
+    assert (actual is None) == (error is not None)
+    return actual is None or np.array_equal(actual, expected)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_longer_planted_chains_learn_codes(monkeypatch):
     monkeypatch.setattr(chain_kernel._HeadLearner, "learn", lambda *a: learned.append(learn(*a)) or learned[-1])
     for seed in range(12):
         assert agrees(*planted(seed, 2, 90), FastEngine())
-    assert {found is None for found in learned} == {True, False}
+    assert {code is None for code in learned} == {True, False}
 
 
 def flagged(rows):
@@ -81,16 +81,16 @@ def flagged(rows):
 
 @pytest.mark.usefixtures("eager")
 def test_a_late_key_outside_of_the_ranges_is_looked_at(monkeypatch):
-    """And a kernel that took the ranges for granted would be found out."""
+    """The test notices a kernel that does not check the ranges."""
     model = flagged(40), np.random.default_rng(1).integers(0, 3, (4, 12)), 28
     assert agrees(*model, ReferenceEngine())
     learn = chain_kernel._HeadLearner.learn
 
     def careless(self, Q, K):
-        found = learn(self, Q, K)
-        if found is None:
+        learned = learn(self, Q, K)
+        if learned is None:
             return None
-        code, columns, ranges = found
+        code, columns, ranges = learned
         return code, columns, tuple(ValueRange(r.low - 100, r.high + 100) for r in ranges)
 
     monkeypatch.setattr(chain_kernel._HeadLearner, "learn", careless)
@@ -124,8 +124,8 @@ def _none(*_):
 
 @pytest.mark.usefixtures("eager")
 def test_a_converted_chain():
-    (_, made), *_ = convert_model(compile_problem("(ab)*", "pcot", length=4), "cot")
-    model = made.model
+    (_, conversion), *_ = convert_model(compile_problem("(ab)*", "pcot", length=4), "cot")
+    model = conversion.model
     words = RunSetup(model, all_words(model), FastEngine()).before(np.zeros((len(all_words(model)), 0), dtype=int))
     assert agrees(model.transformers["model"], words[:6], model.steps, FastEngine())
 

@@ -52,9 +52,9 @@ def check_some(seeds):
         check(seed, 1 + seed % 8)
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_codes_with_gaps(part):
-    check_some(range(part, 48, 4))
+@pytest.mark.parametrize("first_seed", range(4))
+def test_codes_with_gaps(first_seed):
+    check_some(range(first_seed, 48, 4))
 
 
 @pytest.mark.long
@@ -96,25 +96,25 @@ def test_converted_models(theorem):
 
 def test_every_way_is_taken(monkeypatch):
     """Sums by classes, also of several classes and with clipping on the way; lists; and rows that see too much."""
-    taken = Counter()
+    counts = Counter()
 
     def counted(owner, name, key):
         before = getattr(owner, name)
 
         def after(*args):
             result = before(*args)
-            taken.update(key(result, *args))
+            counts.update(key(result, *args))
             return result
 
         monkeypatch.setattr(owner, name, after)
 
-    counted(ClassAttention, "_by_runs", lambda _, *given: {"several": given[1].size - given[3].size})
-    counted(compact, "_composed", lambda _, *given: {"composed": len(given[0])})
-    counted(ClassAttention, "_seen", lambda seen, *_: {"seen": seen.members.size})
-    counted(ClassAttention, "attend", lambda result, *_: {"listed": sum(one.members.size for one in result[2])})
-    counted(KeyClasses, "candidates", lambda _, *given: {"gaps": int((given[1][given[3][0]] == 0).any())})
+    counted(ClassAttention, "_by_runs", lambda _, *arguments: {"several": arguments[1].size - arguments[3].size})
+    counted(compact, "_composed", lambda _, *arguments: {"composed": len(arguments[0])})
+    counted(ClassAttention, "_visible_runs", lambda seen, *_: {"seen": seen.members.size})
+    counted(ClassAttention, "attend", lambda result, *_: {"listed": sum(listed.members.size for listed in result[2])})
+    counted(KeyClasses, "candidates", lambda _, *arguments: {"gaps": int((arguments[1][arguments[3][0]] == 0).any())})
     check_some(range(16, 40))
-    assert all(taken[key] > 20 for key in ("several", "composed", "seen", "listed", "gaps")), taken
+    assert all(counts[key] > 20 for key in ("several", "composed", "seen", "listed", "gaps")), counts
 
 
 def every_sign(query, key, sort, _):
@@ -137,7 +137,7 @@ def keep_keys(head, keys):
 
 def zero_as_minus(rows, word):
     every = np.full(rows.shape[1], (1 << len(rows)) - 1)
-    return signs.Coded(signs._number(rows > 0), every, word << len(rows), len(rows))
+    return signs.SignCodes(signs._pack_bits(rows > 0), every, word << len(rows), len(rows))
 
 
 BREAKS = {
@@ -145,13 +145,13 @@ BREAKS = {
     "sums clip only at their end": (compact, "_composed", never_clipped),
     "a row sees its class whole": (KeyClasses, "up_to", lambda classes, kind, _: classes.counts[kind]),
     "keys are kept though they changed": (ClassAttention, "keys", property(known_keys, keep_keys)),
-    "a 0 is a minus": (signs.Coded, "of", zero_as_minus),
+    "a 0 is a minus": (signs.SignCodes, "of", zero_as_minus),
 }
 
 
 @pytest.mark.parametrize("name", BREAKS)
 def test_a_broken_way_is_noticed(name, monkeypatch):
-    owner, what, broken = BREAKS[name]
-    monkeypatch.setattr(owner, what, broken, raising=False)
+    owner, name, broken = BREAKS[name]
+    monkeypatch.setattr(owner, name, broken, raising=False)
     with pytest.raises(AssertionError):
         check_some(range(300))

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from engines.agreement import outcome
-from unmask.engines.class_attention import ClassAttention
+from unmask.engines.class_attention import ClassAttention, SignValues, excluding
 from unmask.engines.fast import FastEngine
-from unmask.engines.opposite_signs import SignValues, excluding
 from unmask.engines.reference import ReferenceEngine
 from unmask.numerics.arithmetic import Precision, exp, multiply, total
 from unmask.numerics.compact import Compact, Runs, run_sums
@@ -21,30 +20,30 @@ from .test_class_attention import eager  # noqa: F401
 
 
 def head(Q, K, V, p=2, attention="unmasked"):
-    """A transformer of one head whose queries, keys and values are the given ones, [rows, columns]."""
+    """Return a transformer of one head with these queries, keys and values, [rows, columns]."""
     Q, K, V = (np.asarray(x, dtype=np.int64).reshape(len(V), -1) for x in (Q, K, V))
     positions = np.concatenate([Q, K, V, np.zeros_like(V)], axis=1)
     width, one = positions.shape[1], 1 << p
 
-    def taken(first, count, to=0, columns=None):
+    def select(first, count, to=0, columns=None):
         matrix = np.zeros((width, columns or count), dtype=np.int64)
         matrix[first + np.arange(count), to + np.arange(count)] = one
         return Matrix.of(matrix)
 
     d, v = Q.shape[1], V.shape[1]
-    made = Head(taken(0, d), taken(d, d), taken(2 * d, v, to=2 * d + v, columns=width))
+    head_weights = Head(select(0, d), select(d, d), select(2 * d, v, to=2 * d + v, columns=width))
     return Transformer(
         precision=Precision(p),
         embed=Matrix.of(np.zeros((1, width), dtype=np.int64)),
         positions=positions,
-        layers=(Layer((made,), Mlp.nothing(width)),),
+        layers=(Layer((head_weights,), Mlp.nothing(width)),),
         out=Matrix.of(np.zeros((1, width), dtype=np.int64)),
         attention=attention,
     )
 
 
 def agreed(transformer):
-    """What both engines say of it: the head's output, or the error."""
+    """Return the result of both engines: the head's output, or the error."""
     tokens = np.zeros((1, len(transformer.positions)), dtype=np.int64)
     ours, theirs = (
         outcome(partial(session.layers, session.embed(tokens), 0, 1))
@@ -59,7 +58,7 @@ def agreed(transformer):
 
 @pytest.fixture
 def folded(monkeypatch):
-    """How many rows were summed by classes."""
+    """The numbers of rows that were summed by classes."""
     rows, before = [], ClassAttention._by_runs
 
     def counted(self, begin, end, heads, *rest):
@@ -94,9 +93,9 @@ def test_z_just_below_b_and_just_above(p, attention, folded):
 def test_classes_that_overlap_by_one_key(attention, folded):
     """Two kinds of keys, of weight 1 both: their terms must be added in the order of the rows."""
     B, one = 15, 4
-    apart, overlapping = [0] * 4 + [1] * 4, [0] * 3 + [1, 0] + [1] * 3
+    separate, overlapping = [0] * 4 + [1] * 4, [0] * 3 + [1, 0] + [1] * 3
     results = []
-    for kind in (apart, overlapping):
+    for kind in (separate, overlapping):
         K = np.array([[B], [B - 1]])[kind]
         results.append((agreed(head([[one]] * 8, K, [B, B, B, -B, 4, 0, 0, 0], attention=attention))[-1], sum(folded)))
         folded.clear()
@@ -135,22 +134,22 @@ def scores(Q, K, p):
 @pytest.mark.parametrize("spoiled", [False, True])
 def test_signs_exclude_exactly_where_opposite_rows_vanish(p, spoiled):
     """Scales and numbers of copies, after a column that lifts every score, or none: no claim is wrong or missed."""
-    compact, found = Compact(Precision(p)), set()
+    compact, outcomes = Compact(Precision(p)), set()
     bound = compact.bound
     for scale, copies, lift in product(range(1, bound + 1, p), (1, 2, 3), (0, 1, bound)):
         Q, K = patterns(p, scale, copies, spoiled=spoiled)
         Q = np.concatenate([np.full((len(Q), 1), lift), Q], axis=1)
         K = np.concatenate([np.full((len(K), 1), 1 << p), K], axis=1)
         sort = (0, *(1 + np.arange(2 * copies) % 2).tolist())
-        place = np.array(sort)
-        claimed = excluding(SignValues.of(Q[:, :3].T, place), SignValues.of(K[:, :3].T, place), sort, compact)
+        rows = np.array(sort)
+        claimed = excluding(SignValues.of(Q[:, :3].T, rows), SignValues.of(K[:, :3].T, rows), sort, compact)
         vanished = bool((exp(scores(Q, K, p), Precision(p))[Q[:, 1, None] * K[None, :, 1] < 0] == 0).all())
         opposite_first = 2 * copies - 1  # the last column of the bit
         assert (opposite_first in claimed) <= vanished
         if not spoiled:
             assert (opposite_first in claimed) == vanished
-        found.add((opposite_first in claimed, vanished))
-    assert {(True, True), (False, False)} <= found
+        outcomes.add((opposite_first in claimed, vanished))
+    assert {(True, True), (False, False)} <= outcomes
 
 
 @pytest.mark.parametrize("p", [1, 2, 3])
@@ -210,5 +209,5 @@ def test_run_sums_where_clipping_begins(terms):
     """Positive terms of B in all clip nowhere, of B + 1 they may."""
     compact = Compact(Precision(2))
     runs = Runs(np.arange(len(terms)), np.array([0]), np.array([len(terms)]), np.array([0]))
-    found = run_sums(np.array([terms], dtype=compact.narrow), runs, compact)
-    assert found.tolist() == [[int(total(np.array(terms), Precision(2)))]]
+    sums = run_sums(np.array([terms], dtype=compact.narrow), runs, compact)
+    assert sums.tolist() == [[int(total(np.array(terms), Precision(2)))]]

@@ -91,8 +91,8 @@ def test_a_large_batch_is_answered_in_parts(monkeypatch):
         model = random_model(3, kind, 4)
         words = all_words(model)
         together = answers(model, words, engine=FAST)
-        apart = [answers(model, word[None], engine=FAST).slots[0] for word in words]
-        assert np.array_equal(together.slots, np.array(apart))
+        single = [answers(model, word[None], engine=FAST).slots[0] for word in words]
+        assert np.array_equal(together.slots, np.array(single))
         assert answers(model, words[:0], engine=FAST).slots.shape == (0, together.slots.shape[1])
 
 
@@ -109,13 +109,13 @@ def check_planted(seed, p):
     for tokens in token_runs(rng, transformer, batch, 6):
         first = int(rng.integers(0, tokens.shape[1]))
         rows = (first, int(rng.integers(first, tokens.shape[1])) + 1)
-        seen, theirs = Recorder(), Recorder()
-        ours = outcome(partial(reference.read, tokens, rows, watch=seen))
-        others = outcome(partial(fast.read, tokens, rows, watch=theirs if watching else None))
-        assert ours[1] == others[1]
-        assert np.array_equal(ours[0], others[0]) if ours[1] is None else others[0] is None
+        recorder, theirs = Recorder(), Recorder()
+        ours = outcome(partial(reference.read, tokens, rows, watch=recorder))
+        fast_result = outcome(partial(fast.read, tokens, rows, watch=theirs if watching else None))
+        assert ours[1] == fast_result[1]
+        assert np.array_equal(ours[0], fast_result[0]) if ours[1] is None else fast_result[0] is None
         if watching:
-            assert same(seen, theirs)
+            assert same(recorder, theirs)
     if rng.random() < 0.5:
         check_loop(transformer, rng, batch)
 
@@ -170,12 +170,12 @@ def test_planted_structure_takes_every_path(monkeypatch):
         monkeypatch.setattr(owner, name, counted)
 
     counting(HeadAttention, "_gather", "gather")
-    counting(HeadAttention, "_joined", "lists", lambda *a: not a[1].code.constant)
-    counting(HeadAttention, "_joined", "guarded", lambda *a: a[1].code.holds is not None)
-    counting(HeadAttention, "_all", "all")
-    counting(HeadAttention, "_all", "mixed", lambda *a: a[1].code.deciding.size > 0)
+    counting(HeadAttention, "_attend_by_code", "lists", lambda *a: not a[1].code.constant)
+    counting(HeadAttention, "_attend_by_code", "guarded", lambda *a: a[1].code.holds is not None)
+    counting(HeadAttention, "_attend_to_all", "all")
+    counting(HeadAttention, "_attend_to_all", "mixed", lambda *a: a[1].code.deciding.size > 0)
     counting(Compact, "_scan", "scan")
-    counting(HeadAttention, "_distinct", "distinct")
+    counting(HeadAttention, "_distinct_queries", "distinct")
     counting(fast, "AttendsToNothing", "errors")
     for seed in range(60):
         check_planted(seed, 2)
@@ -203,9 +203,9 @@ BREAKS = {
         fast, "prove_code", lambda *a, real=fast.prove_code: replace(real(*a), holds=None)
     ),
     "all queries are taken for one": lambda m: m.setattr(head_attention, "forgotten", forgets_all),
-    "nobody reads a changed key": lambda m: m.setattr(HeadState, "_affected", lambda _, moved, *__: moved[:0]),
+    "nobody reads a changed key": lambda m: m.setattr(HeadState, "_affected_rows", lambda _, moved, *__: moved[:0]),
     "codes before a change are forgotten": lambda m: m.setattr(
-        HeadState, "_joined", forgets_old_codes(HeadState._joined)
+        HeadState, "_rows_of_codes", forgets_old_codes(HeadState._rows_of_codes)
     ),
     "sums clip only at their end": lambda m: m.setattr(
         Compact, "_scan", lambda self, terms, kind: np.clip(terms.sum(1, dtype=kind), -self.bound, self.bound)
@@ -238,9 +238,9 @@ def keep(state, index):
 
 def only_once(real):
     def multiply(self, x, rows, touched):
-        done = self.__dict__.setdefault("done", set())
-        real(self, x, np.array([r for r in rows.tolist() if r not in done], dtype=np.int64), touched)
-        done.update(rows.tolist())
+        multiplied = self.__dict__.setdefault("done", set())
+        real(self, x, np.array([r for r in rows.tolist() if r not in multiplied], dtype=np.int64), touched)
+        multiplied.update(rows.tolist())
 
     return multiply
 
@@ -275,6 +275,6 @@ def test_an_index_answers_with_all_rows_of_a_code_in_order():
         for rows in (1, 5, 200):
             codes = rng.integers(0, min(space, 300), rows)
             index = CodeIndex(codes, np.arange(rows) * 3, space)
-            asked = rng.integers(0, min(space, 300), 50)
-            for code, start, count in zip(asked, *index.find(asked), strict=True):
+            queried = rng.integers(0, min(space, 300), 50)
+            for code, start, count in zip(queried, *index.find(queried), strict=True):
                 assert index.rows[start : start + count].tolist() == (np.flatnonzero(codes == code) * 3).tolist()

@@ -52,10 +52,10 @@ class Lookup:
 
     def transformer(self):
         query, key = np.zeros((2, WIDTH, len(self.columns)), dtype=np.int64)
-        for j, sides in enumerate(self.columns):
-            for side, form in zip((query, key), sides, strict=True):
+        for j, forms in enumerate(self.columns):
+            for matrix, form in zip((query, key), forms, strict=True):
                 for column, weight in form.items():
-                    side[column, j] = weight
+                    matrix[column, j] = weight
         value = np.zeros((WIDTH, WIDTH), dtype=np.int64)
         value[VALUE, RESULT] = self.one
         out = np.zeros((1, WIDTH), dtype=np.int64)
@@ -81,9 +81,9 @@ def agree(transformer, calls):
         ours, theirs = Recorder(), Recorder()
         expected = outcome(partial(reference.read, tokens, rows, watch=ours))
         for session, watch in ((watched, theirs), (alone, None)):
-            got = outcome(partial(session.read, tokens, rows, watch=watch))
-            assert got[1] == expected[1]
-            assert got[1] is not None or np.array_equal(got[0], expected[0])
+            actual = outcome(partial(session.read, tokens, rows, watch=watch))
+            assert actual[1] == expected[1]
+            assert actual[1] is not None or np.array_equal(actual[0], expected[0])
         assert same(ours, theirs)
         results.append(expected[1] or expected[0][..., 0].tolist())
     state = alone._layers[0]
@@ -219,10 +219,10 @@ def test_an_edit_that_reverts_and_a_slot_written_with_the_same_symbol(monkeypatc
 
 
 def test_a_chain_computes_one_row_per_step(monkeypatch):
-    seen, real = [], HeadState.attend
+    row_counts, real = [], HeadState.attend
 
     def counted(self, rows, grid):
-        seen.append(rows.size)
+        row_counts.append(rows.size)
         return real(self, rows, grid)
 
     monkeypatch.setattr(HeadState, "attend", counted)
@@ -231,7 +231,7 @@ def test_a_chain_computes_one_row_per_step(monkeypatch):
     session = FastEngine().session(transformer)
     for length in range(4, 9):
         session.read(tokens[:, :length], (length - 1, length))
-    assert seen == [4, 1, 1, 1, 1]
+    assert row_counts == [4, 1, 1, 1, 1]
 
 
 def test_a_session_recovers_from_an_error():

@@ -1,4 +1,4 @@
-"""A run stays below what was foreseen: the resident memory of a process of its own, several kinds and shapes."""
+"""The resident memory of a run, measured in a separate process, stays below the estimate, for many kinds and shapes."""
 
 import subprocess
 import sys
@@ -61,28 +61,28 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(map(str, case)))
 def test_a_run_takes_no_more_than_was_foreseen(case):
     command = [sys.executable, "-c", MEASURED, *map(str, case)]
-    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, check=True, timeout=300, text=True)
-    taken, foreseen = map(int, done.stdout.split())
-    assert 0 < taken < foreseen
+    process = subprocess.run(command, env=ENVIRONMENT, capture_output=True, check=True, timeout=300, text=True)
+    used, foreseen = map(int, process.stdout.split())
+    assert 0 < used < foreseen
 
 
 @pytest.mark.parametrize("engine", [FastEngine(), ReferenceEngine()], ids=lambda engine: engine.name)
-def test_more_words_and_eyes_take_more(engine):
+def test_more_words_and_a_watch_take_more(engine):
     transformer = random_model(3, "cot", 4).transformers["model"]
     one, two = (engine.footprint(transformer, batch) for batch in (1, 2))
     watched = engine.footprint(transformer, 1, watched=True)
-    assert Footprint.together([one]) < Footprint.together([two])
-    assert Footprint.together([one]) < Footprint.together([watched])
+    assert Footprint.combined([one]) < Footprint.combined([two])
+    assert Footprint.combined([one]) < Footprint.combined([watched])
 
 
-def test_sessions_that_take_turns_share_what_comes_and_goes():
+def test_sessions_that_take_turns_share_temporary_memory():
     parts = [Footprint(10, 100), Footprint(20, 300)]
-    assert Footprint.together(parts) - Footprint.together([]) == 330
+    assert Footprint.combined(parts) - Footprint.combined([]) == 330
 
 
 @pytest.mark.parametrize(("length", "most"), [(1 << 12, 2000), (1 << 16, 1500)])
 def test_a_long_word_is_not_refused(length, most):
     """The bound must not forbid what fits: what is kept of a row is about a kilobyte, more where keys have classes."""
     model = compile_problem("(a|b)*abb", "mdm", length=length)
-    per_row = [FastEngine().footprint(t, 1).kept // model.rows for t in model.transformers.values()]
+    per_row = [FastEngine().footprint(t, 1).retained // model.rows for t in model.transformers.values()]
     assert sum(per_row) < most

@@ -45,8 +45,8 @@ class Naive:
         result = []
         for i, q in enumerate(Q):
             scores = [matmul([q], [[k] for k in key], self.p)[0][0] if key else Fraction(0) for key in K]
-            seen = [j <= i or self.t.attention == "unmasked" for j in range(len(H))]
-            exps = [self.exp(s) if visible else Fraction(0) for s, visible in zip(scores, seen, strict=True)]
+            visible = [j <= i or self.t.attention == "unmasked" for j in range(len(H))]
+            exps = [self.exp(s) if is_visible else Fraction(0) for s, is_visible in zip(scores, visible, strict=True)]
             Z = total(exps, self.p)
             weights = [rounded(e / Z, self.p) for e in exps]
             result += matmul([weights], V, self.p)
@@ -90,10 +90,10 @@ def case(seed, p, attention):
 def test_embedding_layers_and_logits_follow_the_equations():
     compared = 0
     for seed, p, attention in CASES:
-        found = case(seed, p, attention)
-        if found is None:
+        transformer_and_tokens = case(seed, p, attention)
+        if transformer_and_tokens is None:
             continue
-        transformer, tokens = found
+        transformer, tokens = transformer_and_tokens
         session, naive = ReferenceEngine().session(transformer), Naive(transformer)
         ours, theirs = session.embed(tokens), naive.embed(tokens[0])
         assert meanings(ours[0].tolist(), p) == theirs
@@ -164,9 +164,9 @@ def test_a_batch_is_one_word_after_the_other(kind):
         session = ReferenceEngine().session(transformer)
         inputs = Draws(seed).integers(0, 1, (6, 3))
         together = forward(session, transformer, inputs)
-        apart = [forward(session, transformer, word[None]) for word in inputs]
-        assert np.array_equal(together, np.concatenate(apart))
-        assert np.array_equal(session.logits(together)[2:3], session.logits(apart[2]))
+        single = [forward(session, transformer, word[None]) for word in inputs]
+        assert np.array_equal(together, np.concatenate(single))
+        assert np.array_equal(session.logits(together)[2:3], session.logits(single[2]))
 
 
 def test_layers_can_be_run_in_pieces():
@@ -181,12 +181,14 @@ def test_layers_can_be_run_in_pieces():
 
 def test_the_watch_is_told_everything_by_name():
     transformer = random_model(4, "topk", 3, layers=2).transformers["model"]
-    seen = {}
-    result = forward(ReferenceEngine().session(transformer), transformer, np.array([[0, 1, 0]]), watch=seen.setdefault)
+    results = {}
+    result = forward(
+        ReferenceEngine().session(transformer), transformer, np.array([[0, 1, 0]]), watch=results.setdefault
+    )
     heads = [f"layers.{i}.heads.{j}.weights" for i in range(2) for j in range(len(transformer.layers[i].heads))]
-    assert set(seen) == {"embed", "layers.0.residual", "layers.1.residual", *heads}
-    assert np.array_equal(seen["layers.1.residual"], result)
-    assert all(seen[name].shape == (1, 3, 3) for name in heads)
+    assert set(results) == {"embed", "layers.0.residual", "layers.1.residual", *heads}
+    assert np.array_equal(results["layers.1.residual"], result)
+    assert all(results[name].shape == (1, 3, 3) for name in heads)
 
 
 def test_too_many_scores_are_refused_before_they_are_made(monkeypatch):

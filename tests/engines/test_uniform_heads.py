@@ -22,8 +22,8 @@ def test_a_head_without_queries_and_keys(attention):
         attention=attention,
     )
     tokens = np.array([[0, 1, 2], [3, 3, 4]])
-    found = []
+    residuals = []
     for engine in (FastEngine(), ReferenceEngine()):
         session = engine.session(transformer)
-        found.append(session.layers(session.embed(tokens), 0, 1).tolist())
-    assert found[0] == found[1]
+        residuals.append(session.layers(session.embed(tokens), 0, 1).tolist())
+    assert residuals[0] == residuals[1]

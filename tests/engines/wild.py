@@ -32,7 +32,7 @@ class WildPlanter(Aim):
     def transformer(self, *, attention=None, rows=None):
         rng = self.rng
         rows = rows or int(rng.integers(4, 40))
-        made = Transformer(
+        transformer = Transformer(
             precision=self.precision,
             embed=Matrix.of(self._embedding()),
             positions=self._places(rows),
@@ -41,8 +41,8 @@ class WildPlanter(Aim):
             attention=attention or str(rng.choice(["unmasked", "causal"])),
         )
         for _ in range(int(rng.integers(1, 3)) if self.chance(0.4) else 0):
-            made = self._one_off(made)
-        return made
+            transformer = self._one_off(transformer)
+        return transformer
 
     def _embedding(self):
         table = np.zeros((SYMBOLS, self.width), dtype=np.int64)
@@ -60,10 +60,10 @@ class WildPlanter(Aim):
         table[:, 1:3] = rng.choice([0, self.one], (rows, FLAGS), p=[0.7, 0.3])
         kinds = int(rng.integers(1, 6))
         for code, care, gaps in ((self.code, self.asks, 0.2), (self.wants, self.cares, 0.6)):
-            asked = rng.random((kinds, self.bits)) > (gaps if self.chance(0.7) else 0)
+            constrained = rng.random((kinds, self.bits)) > (gaps if self.chance(0.7) else 0)
             signs = np.where(rng.integers(0, 2, (kinds, self.bits)), self.one, -self.one)
             kind = np.sort(rng.integers(0, kinds, rows)) if self.chance(0.6) else rng.integers(0, kinds, rows)
-            table[:, care], table[:, code] = (asked * self.one)[kind], (asked * signs)[kind]
+            table[:, care], table[:, code] = (constrained * self.one)[kind], (constrained * signs)[kind]
         if self.chance(0.5):
             table[:, self.free] = self._random((rows, FREE), self.bound)
         return table
@@ -89,8 +89,8 @@ class WildPlanter(Aim):
 
         source = rng.choice(["nothing", "code", "random", "small"])
         if source == "code":
-            for own, wanted in zip(self.code, self.wants, strict=True):
-                column([(own, self.bound)], [(wanted, self.one)])
+            for code, target in zip(self.code, self.wants, strict=True):
+                column([(code, self.bound)], [(target, self.one)])
                 column([(ONE, self.bound)], [(ONE, -self.one)])
         for _ in range({"random": 2, "small": 1}.get(source, 0)):
             largest = self.one if source == "random" else max(1, self.one // 4)
@@ -98,20 +98,20 @@ class WildPlanter(Aim):
         for _ in range(int(rng.integers(0, 3))):
             column([(1, self.bound)], [(ONE, self.one)])
         scale = int(rng.choice([self.bound, self.bound // 2, (self.bound + 1) // 2, rng.integers(1, self.bound + 1)]))
-        everybody = np.full(self.bits, ONE)
-        asks, cares = (side if self.chance(0.7) else everybody for side in (self.asks, self.cares))
+        all_ones = np.full(self.bits, ONE)
+        asks, cares = (matrix if self.chance(0.7) else all_ones for matrix in (self.asks, self.cares))
         for _ in range(int(rng.integers(1, 4))):
-            for own, asking, wanted, caring in zip(self.code, asks, self.wants, cares, strict=True):
-                column([(own, scale)], [(wanted, self.one)])
-                column([(asking, scale)], [(caring, -self.one)])
+            for code, ask, target, care in zip(self.code, asks, self.wants, cares, strict=True):
+                column([(code, scale)], [(target, self.one)])
+                column([(ask, scale)], [(care, -self.one)])
         for _ in range(int(rng.integers(0, 3))):
             column([(ONE, -self.bound)], [(2, self.one)])
-        query, key = (np.array(side).T for side in zip(*columns, strict=True))
+        query, key = (np.array(matrix).T for matrix in zip(*columns, strict=True))
         value = self._in_free(self._random((self.width, self.width), 2 * self.one - 1))
         return Head(Matrix.of(query), Matrix.of(key), Matrix.of(value))
 
     def _form(self, pairs):
         vector = np.zeros(self.width, dtype=np.int64)
-        for place, weight in pairs:
-            vector[place] = weight
+        for column, weight in pairs:
+            vector[column] = weight
         return vector

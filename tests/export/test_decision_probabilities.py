@@ -5,7 +5,7 @@ import pytest
 
 from unmask.api import compile_problem
 from unmask.export.agreement import check_words, decisions, logit_scale, mask_of, observe_passes
-from unmask.samplers.sampled_predictors import CompiledPredictor
+from unmask.samplers.predictors import CompiledPredictor
 
 PROBLEMS = {
     "group:A5": 8,

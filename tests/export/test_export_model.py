@@ -147,7 +147,7 @@ def test_memory_stays_below_the_estimate(kind, form, exact):
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert most < export_model.memory_of(model, form, parts, word_count(model))
+    assert most < export_model.export_memory(model, form, parts, word_count(model))
 
 
 # `unmask export --collection`: folders, an index, and checksums that are right.

@@ -72,17 +72,17 @@ def attempt(draws: random.Random, folder: Path, seconds: float) -> str | None:
         process.send_signal(sent[-1])
         time.sleep(draws.choice([0, 0.0005, 0.002, 0.01, 0.05]) * draws.random())
     try:
-        said = process.communicate(timeout=LONGEST)[1]
+        errors = process.communicate(timeout=LONGEST)[1]
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
         return f"{line} did not end after {sent}"
     about = f"{line} with {[number.name for number in sent]}, exit code {process.returncode}: "
-    if COMPLAINTS.search(said):
-        return about + said.decode(errors="replace")
+    if COMPLAINTS.search(errors):
+        return about + errors.decode(errors="replace")
     by = (
         -process.returncode if process.returncode < 0 else process.returncode - 128
-    )  # at its very end Python dies of it
+    )  # at the very end Python itself dies from the signal
     if process.returncode not in (0, 1, 2) and by not in SIGNALS:
         return about + "an exit code of no signal"
     return _leftovers(folder, about)
@@ -106,20 +106,20 @@ def _default_signals() -> None:
 
 
 def _wait_for_handlers(pid: int) -> None:
-    wanted = sum(1 << (number - 1) for number in SIGNALS)
+    mask = sum(1 << (number - 1) for number in SIGNALS)
     for _ in range(4000):
         try:
             status = Path(f"/proc/{pid}/status").read_text()
         except OSError:
             return
         caught = re.search(r"SigCgt:\s*([0-9a-f]+)", status)
-        if caught is None or int(caught[1], 16) & wanted == wanted:
+        if caught is None or int(caught[1], 16) & mask == mask:
             return
         time.sleep(0.0005)
 
 
 def attempts(count: int, seed: int, *, seconds: float = 2.0) -> list[str]:
-    """Make so many attempts; return what was wrong with those that failed."""
+    """Make `count` attempts; return the problems of those that failed."""
     draws = random.Random(seed)
     failures = []
     for _ in range(count):

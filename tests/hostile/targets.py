@@ -1,6 +1,6 @@
-"""What is done with a document from anywhere, as far as it goes: read it, use what was read, write it, read it again.
+"""Process an untrusted document as far as possible: read it, use the result, write it, read it again.
 
-An error of ours ends it; any other escapes and fails the test. So does a file that is left behind.
+An `UnmaskError` ends the processing; any other exception fails the test. So does a file that is left behind.
 """
 
 import json
@@ -47,7 +47,7 @@ SMALL = 12
 
 
 def ours(work, *arguments, **options):
-    """What the work gives, or None if it was refused with a sentence of ours."""
+    """Return the result of the work, or None if it raised an `UnmaskError`."""
     try:
         return work(*arguments, **options)
     except UnmaskError:
@@ -57,12 +57,12 @@ def ours(work, *arguments, **options):
 def folder(document, scratch: Path):
     """config.json and the tensors of its transformers → run, show, compare, convert, extract, save."""
     config, tensors = document
-    place = scratch / "m"
-    place.mkdir()
-    (place / "config.json").write_text(json.dumps(config))
-    (place / "model.safetensors").write_bytes(tensors)
+    model_folder = scratch / "m"
+    model_folder.mkdir()
+    (model_folder / "config.json").write_text(json.dumps(config))
+    (model_folder / "model.safetensors").write_bytes(tensors)
     before = sorted(path.name for path in scratch.iterdir())
-    model = ours(load_model, place)
+    model = ours(load_model, model_folder)
     if model is not None and model.rows * max(t.width for t in model.transformers.values()) < 4096 and model.steps < 9:
         _use(model, scratch)
     assert sorted(path.name for path in scratch.iterdir()) in (before, [*before, "saved"])
@@ -73,10 +73,10 @@ def _use(model, scratch):
     draws = random.Random(0)
     words = [" ".join(draws.choices(model.input_symbols, k=model.length)) for _ in range(2) if model.input_symbols]
     words += ["".join(chr(r[0]) for r in (model.characters or ())[:1]) * model.length, "", "ab", "\ud800"]
-    for found in run_words(model, words):
-        if isinstance(found, Trace):
-            json.dumps(result(found))
-            repr(found)
+    for outcome in run_words(model, words):
+        if isinstance(outcome, Trace):
+            json.dumps(result(outcome))
+            repr(outcome)
     ours(run_both, model, words[0])
     ours(run_both, model, words[0], sample=True, seed=1)
     view = ours(view_of, model, words[0], ("cot",))
@@ -94,16 +94,16 @@ def _use(model, scratch):
 
 def circuit(text, _=None, *, parse=parse_aiger):
     """A circuit → the same circuit again, its values, and a model if it is small."""
-    found = ours(parse, text.encode("utf-8", "surrogateescape") if parse is parse_aiger else text)
-    if found is None or len(found.inputs) > SMALL:
+    parsed = ours(parse, text.encode("utf-8", "surrogateescape") if parse is parse_aiger else text)
+    if parsed is None or len(parsed.inputs) > SMALL:
         return
-    bits = np.random.default_rng(0).integers(0, 2, (5, len(found.inputs))).astype(bool)
-    values = found.evaluate(bits)
-    if found.gates and found.wires < 200:
-        assert np.array_equal(parse_aiger(write_aiger(found).encode()).evaluate(bits), values)
-    if len(found.gates) <= SMALL and len(found.outputs) <= 3:
+    bits = np.random.default_rng(0).integers(0, 2, (5, len(parsed.inputs))).astype(bool)
+    values = parsed.evaluate(bits)
+    if parsed.gates and parsed.wires < 200:
+        assert np.array_equal(parse_aiger(write_aiger(parsed).encode()).evaluate(bits), values)
+    if len(parsed.gates) <= SMALL and len(parsed.outputs) <= 3:
         stored = {"kind": "circuit", "name": "x", "aiger": text}
-        ours(lambda: _compiled(problem_from_json(stored), len(found.inputs)))
+        ours(lambda: _compiled(problem_from_json(stored), len(parsed.inputs)))
 
 
 def blif(text, _=None):
@@ -111,50 +111,50 @@ def blif(text, _=None):
 
 
 def grammar(text, scratch: Path):
-    """A grammar, from its file → what is stored of it, the recogniser and the chart side by side, and a model."""
+    """A grammar, from its file → its stored form, recogniser and chart compared, and a model."""
     path = scratch / "g.cfg"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    found = ours(parse_problem, f"cfg:{path}")
+    problem = ours(parse_problem, f"cfg:{path}")
     path.unlink()
-    if found is None:
+    if problem is None:
         return
-    assert problem_from_json(json.loads(json.dumps(found.to_json()))).letters == found.letters
-    if len(found.letters) <= 4 and len(found.binary.nonterminals) <= SMALL:
-        chart = Interpreter(found.system, 2)
-        for word in product(found.letters, repeat=2):
-            assert Outcome.of_bits(chart.run(word).answers) == found.outcome(word)
-        ours(lambda: _compiled(found, 2))
+    assert problem_from_json(json.loads(json.dumps(problem.to_json()))).letters == problem.letters
+    if len(problem.letters) <= 4 and len(problem.binary.nonterminals) <= SMALL:
+        chart = Interpreter(problem.system, 2)
+        for word in product(problem.letters, repeat=2):
+            assert Outcome.of_bits(chart.run(word).answers) == problem.outcome(word)
+        ours(lambda: _compiled(problem, 2))
 
 
 def automaton(document, _=None):
     """A DFA → its problem, answers and a model."""
-    found = ours(dfa_from_json, document)
-    if found is not None and isinstance(document, dict):
+    parsed = ours(dfa_from_json, document)
+    if parsed is not None and isinstance(document, dict):
         ours(lambda: _compiled(problem_from_json({"kind": "dfa", "name": "x", "dfa": document}), 2))
 
 
 def problem(text, _=None):
     """A PROBLEM string → the problem, its words with their answers, what is stored, and a model."""
-    found = ours(parse_problem, text)
-    if found is None:
+    parsed = ours(parse_problem, text)
+    if parsed is None:
         return
-    repr(found.name)
-    length = found.length if found.length is not None else 2
-    if length <= SMALL and found.has_answers:
-        stored = found.to_json()
+    repr(parsed.name)
+    length = parsed.length if parsed.length is not None else 2
+    if length <= SMALL and parsed.has_answers:
+        stored = parsed.to_json()
         ours(problem_from_json, json.loads(json.dumps(stored)))
-    ours(lambda: _compiled(found, length))
+    ours(lambda: _compiled(parsed, length))
 
 
-def _compiled(found, length):
-    if length > SMALL or not found.has_length(length):
+def _compiled(problem, length):
+    if length > SMALL or not problem.has_length(length):
         return
-    for word in islice(found.words(length, random.Random(0)), 3) if found.has_answers else ():
-        ours(found.outcome, word)
+    for word in islice(problem.words(length, random.Random(0)), 3) if problem.has_answers else ():
+        ours(problem.outcome, word)
     for word in ("", "a", "ab", "\ud800", "1" * length, "²", "(1+1)"):
-        ours(found.outcome, word)
-        ours(found.symbols_in, word)
-    compiler = compiler_for(found)
+        ours(problem.outcome, word)
+        ours(problem.symbols_in, word)
+    compiler = compiler_for(problem)
     for kind in compiler.kinds[:1]:
         model = ours(compiler.compile, kind, length, Precision(2))
         if model is not None and model.rows < 200:
@@ -163,35 +163,35 @@ def _compiled(found, length):
 
 def law(document, scratch=None):
     """A law, from a document or from its file → its strings and conditionals."""
-    found = ours(law_from_json, document)
+    parsed = ours(law_from_json, document)
     if scratch is not None:
         path = scratch / "law.json"
         path.write_text(json.dumps(document))
         ours(read_law, path)
         path.unlink()
-    if found is not None and len(found.alphabet) < 6:
-        bench = ours(Bench, found, 2)
+    if parsed is not None and len(parsed.alphabet) < 6:
+        bench = ours(Bench, parsed, 2)
         if bench is not None:
             ours(lambda: bench.truth)
 
 
 def trace(document, _=None):
     """A trace → itself again, compared and shown."""
-    found = ours(Trace.from_json, document)
-    if found is None:
+    parsed = ours(Trace.from_json, document)
+    if parsed is None:
         return
-    repr(found), found.text, found.output, found.canvas_symbols, found.accepted
-    ours(found._repr_html_)
-    again = Trace.from_json(json.loads(json.dumps(found.to_json())))
-    assert first_difference(found, again) is None
+    repr(parsed), parsed.text, parsed.output, parsed.canvas_symbols, parsed.accepted
+    ours(parsed._repr_html_)
+    again = Trace.from_json(json.loads(json.dumps(parsed.to_json())))
+    assert first_difference(parsed, again) is None
 
 
 def question(document, _=None):
-    """A question of the playground: every task has an answer or a sentence, and none is a failure of ours."""
+    """A question of the playground: every task has an answer or an error message, and no status 500."""
     for task in ("words", "run", "steps"):
         assert task in TASKS
-        said = answer(task, document)
-        assert "answer" in said or said["status"] in (400, 422), (task, said)
+        reply = answer(task, document)
+        assert "answer" in reply or reply["status"] in (400, 422), (task, reply)
 
 
 def planner(text, _=None):
@@ -199,7 +199,7 @@ def planner(text, _=None):
 
 
 def packed(tensors, header_changes):
-    """The bytes of a .safetensors with entries of its header replaced, whatever they promise."""
+    """Return the bytes of a .safetensors file with replaced header entries."""
     content = save({name: np.ascontiguousarray(array) for name, array in tensors.items()})
     (size,) = struct.unpack_from("<Q", content)
     header = json.loads(content[8 : 8 + size]) | header_changes

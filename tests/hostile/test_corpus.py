@@ -1,4 +1,4 @@
-"""Everything that once broke, by format: `corpus/FORMAT.json` maps what it is to the document."""
+"""Documents that once caused a failure, by format: `corpus/FORMAT.json` maps a description to the document."""
 
 import json
 import struct
@@ -50,8 +50,8 @@ def test_no_columns_are_refused(layers, tmp_path):
         shapes = {"w1": (0, 1), "b1": (1,), "w2": (1, 0), "b2": (0,)}
         stored |= {f"layers.0.mlp.{name}": np.zeros(shape, np.int8) for name, shape in shapes.items()}
     entry = {"model": folder_by_hand.config()["transformers"]["model"] | {"loop": [0, layers]}}
-    made = folder_by_hand.config() | {"transformers": entry}
-    folder = folder_by_hand.write(tmp_path / "m", config=lambda: made, tensors=lambda: stored)
+    config = folder_by_hand.config() | {"transformers": entry}
+    folder = folder_by_hand.write(tmp_path / "m", config=lambda: config, tensors=lambda: stored)
     with pytest.raises(FolderError, match="a width of at least 1"):
         load_model(folder)
 
@@ -78,7 +78,7 @@ def test_more_outputs_than_slots_are_refused(tmp_path, unmask):
 @pytest.mark.parametrize("length", [10**9, 10**30, 16_385])
 @pytest.mark.parametrize("symbols", ["a", "ab"])
 def test_a_law_of_strings_without_end(length, symbols, tmp_path, unmask):
-    """2^(10^9) is a number that Python sits on for minutes, deaf to any clock."""
+    """2^(10^9) takes Python minutes, during which no alarm is handled."""
     share = f"1/{len(symbols)}"
     law = {"kind": "ngram", "alphabet": list(symbols), "order": 1, "contexts": {"": dict.fromkeys(symbols, share)}}
     (tmp_path / "law.json").write_text(json.dumps(law))

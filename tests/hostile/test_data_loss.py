@@ -1,4 +1,4 @@
-"""Nothing that unmask did not write is deleted, changed or replaced, whatever a command writes, and wherever."""
+"""No command deletes, changes or replaces a file that unmask did not write."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ FOLDERS = {"compile": COMPILE, "convert": CONVERT, "export": EXPORT}
 
 
 def contents(folder):
-    """Everything below a folder: links with their targets, files with their bytes, folders."""
+    """Return everything below a folder: links with their targets, files with their bytes, folders."""
     return {
         path.relative_to(folder): os.readlink(path)
         if path.is_symlink()
@@ -30,7 +30,7 @@ def contents(folder):
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch):
     """A current folder with a model `source` and a model folder `t` that a command may replace."""
     monkeypatch.chdir(tmp_path)
     save_model(compile_problem("a*b", "cot", length=2), tmp_path / "source")
@@ -96,14 +96,14 @@ def a_space_in_the_config(t):
 
 
 def an_edited_list(t):
-    """The user's file with its right digest."""
+    """The user's file with its correct digest."""
     (t / "mine.safetensors").write_text("mine")
     with (t / "SHA256SUMS").open("a") as file:
         file.write(f"{hashlib.sha256(b'mine').hexdigest()}  mine.safetensors\n")
 
 
 def a_list_of_the_user(t):
-    """What `sha256sum * > SHA256SUMS` writes."""
+    """The output of `sha256sum * > SHA256SUMS`."""
     an_edited_config(t)
     files = sorted(path for path in t.iterdir() if path.name != "SHA256SUMS")
     sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
@@ -166,40 +166,40 @@ PLANTED = [
 
 @pytest.mark.parametrize("command", FOLDERS)
 @pytest.mark.parametrize("plant", PLANTED)
-def test_a_folder_with_anything_of_the_user_is_refused(plant, command, place, unmask):
-    plant(place / "t")
-    before = contents(place)
+def test_a_folder_with_anything_of_the_user_is_refused(plant, command, folder, unmask):
+    plant(folder / "t")
+    before = contents(folder)
     code, out, err = unmask(*FOLDERS[command], "t")
     assert (code, out) == (2, "")
     assert "t exists" in err or "t cannot be written" in err
-    assert contents(place) == before
+    assert contents(folder) == before
 
 
-def test_the_files_are_listed(place, unmask):
-    foreign_tensors(place / "t")
-    a_folder_named_like_tensors(place / "t")
-    changed_tensors(place / "t")
+def test_the_files_are_listed(folder, unmask):
+    foreign_tensors(folder / "t")
+    a_folder_named_like_tensors(folder / "t")
+    changed_tensors(folder / "t")
     err = unmask(*COMPILE, "t")[2]
     assert "(backup.safetensors/, mine.safetensors, planner.safetensors); choose another name" in err
     for number in range(20):
-        (place / "t" / f"{number:02}.txt").touch()
+        (folder / "t" / f"{number:02}.txt").touch()
     assert "00.txt, 01.txt, 02.txt, 03.txt, 04.txt, 05.txt, 06.txt, 07.txt and 15 more" in unmask(*COMPILE, "t")[2]
 
 
 @pytest.mark.parametrize("command", ["compile", "convert"])
-def test_a_folder_that_unmask_wrote_is_replaced(command, place, unmask):
+def test_a_folder_that_unmask_wrote_is_replaced(command, folder, unmask):
     assert unmask(*FOLDERS[command], "t")[0] == 0
     assert unmask(*FOLDERS[command], "t")[0] == 0
-    assert sorted(path.name for path in place.iterdir()) == ["source", "t"]
+    assert sorted(path.name for path in folder.iterdir()) == ["source", "t"]
 
 
 @pytest.mark.parametrize("moment", ["_temporary_folder", "_write", "_move_folder"])
-def test_a_file_that_is_planted_meanwhile_is_kept(moment, place, unmask, monkeypatch):
+def test_a_file_that_is_planted_meanwhile_is_kept(moment, folder, unmask, monkeypatch):
     original = getattr(writing, moment)
 
     def meanwhile(*arguments):
-        if (place / "t").is_dir():
-            (place / "t" / "mine").write_text("mine")
+        if (folder / "t").is_dir():
+            (folder / "t" / "mine").write_text("mine")
         return original(*arguments)
 
     monkeypatch.setattr(writing, moment, meanwhile)
@@ -207,12 +207,12 @@ def test_a_file_that_is_planted_meanwhile_is_kept(moment, place, unmask, monkeyp
     assert code == 2
     assert "t exists" in err
     assert "(mine)" in err
-    assert json.loads((place / "t" / "config.json").read_text())["reasoner"] == "mdm"
-    assert sorted(path.name for path in place.iterdir()) == ["source", "t"]
+    assert json.loads((folder / "t" / "config.json").read_text())["reasoner"] == "mdm"
+    assert sorted(path.name for path in folder.iterdir()) == ["source", "t"]
 
 
-def test_a_file_that_is_planted_in_the_last_moment_is_kept(place, unmask, monkeypatch):
-    """After the second check: the folder is checked once more where nobody else can reach it by its name."""
+def test_a_file_that_is_planted_in_the_last_moment_is_kept(folder, unmask, monkeypatch):
+    """After the second check: the folder is checked once more under a temporary name."""
     rename = writing.Path.rename
 
     def meanwhile(self, target):
@@ -224,9 +224,9 @@ def test_a_file_that_is_planted_in_the_last_moment_is_kept(place, unmask, monkey
     code, _, err = unmask(*COMPILE, "t")
     assert code == 2
     assert "(mine)" in err
-    assert (place / "t" / "mine").read_text() == "mine"
-    assert json.loads((place / "t" / "config.json").read_text())["reasoner"] == "mdm"
-    assert sorted(path.name for path in place.iterdir()) == ["source", "t"]
+    assert (folder / "t" / "mine").read_text() == "mine"
+    assert json.loads((folder / "t" / "config.json").read_text())["reasoner"] == "mdm"
+    assert sorted(path.name for path in folder.iterdir()) == ["source", "t"]
 
 
 FILES = {
@@ -247,28 +247,28 @@ FILES = {
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_a_file_is_replaced_if_it_is_earlier_output(file, place, unmask):
+def test_a_file_is_replaced_if_it_is_earlier_output(file, folder, unmask):
     for _ in range(2):
         assert unmask(*FILES[file])[0] in (0, 1)
-        assert (place / file).read_bytes()
+        assert (folder / file).read_bytes()
 
 
 @pytest.mark.parametrize(
     "text", ["thesis", "<!doctype html><title>thesis</title>", '{"mine": 1}', "aag 1 1 0 1 0\n2\n2\n"]
 )
 @pytest.mark.parametrize("file", FILES)
-def test_a_file_of_the_user_is_refused(file, text, place, unmask):
-    (place / file).write_text(text)
-    before = contents(place)
+def test_a_file_of_the_user_is_refused(file, text, folder, unmask):
+    (folder / file).write_text(text)
+    before = contents(folder)
     code, out, err = unmask(*FILES[file])
     assert (code, out) == (2, "")
     assert f"{file} exists and is not an earlier output of this command" in err
-    assert contents(place) == before
+    assert contents(folder) == before
 
 
 @pytest.mark.parametrize("target", ["source/config.json", "source/model.safetensors", "t/SHA256SUMS"])
 @pytest.mark.parametrize("command", ["x.html", "x.svg", "x.json", "x.aag"])
-def test_no_output_replaces_a_part_of_a_model(command, target, place, unmask):
-    before = contents(place)
+def test_no_output_replaces_a_part_of_a_model(command, target, folder, unmask):
+    before = contents(folder)
     assert unmask(*FILES[command][:-1], target)[0] == 2
-    assert contents(place) == before
+    assert contents(folder) == before

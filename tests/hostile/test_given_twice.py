@@ -1,4 +1,4 @@
-"""A name that is given twice in a file is refused: two readers need not take the same of the two values."""
+"""A name that occurs twice in a file is refused, because readers differ in which value they take."""
 
 import json
 import struct
@@ -7,7 +7,7 @@ import pytest
 
 import folder_by_hand
 from unmask.api import compile_problem, load_model, save_model
-from unmask.checker.certificate import Refused, parsed
+from unmask.checker.certificate import Refused, parse_json
 from unmask.errors import FolderError, UnmaskError
 from unmask.problems.catalogue import parse_problem
 from unmask.samplers.string_law import read_law
@@ -107,16 +107,16 @@ def test_a_certificate(tmp_path, unmask):
     document = json.loads((tmp_path / "c.induction.json").read_text())
     for text in (doubled(document, "model"), json.dumps(document).replace('"table":', '"table": [], "table":', 1)):
         with pytest.raises(Refused, match="twice"):
-            parsed(text.encode())
+            parse_json(text.encode())
 
 
 def test_settings_and_results_of_the_lab(tmp_path):
-    from unmask.lab.settings import read_config
+    from unmask.lab.settings import read_run_config
     from unmask.lab.sweep import read_results
 
     (tmp_path / "x.json").write_text('{"length": 4, "length": 8}')
     with pytest.raises(UnmaskError, match="'length' is given twice"):
-        read_config(tmp_path / "x.json")
+        read_run_config(tmp_path / "x.json")
     (tmp_path / "x.json").write_text('{"format": "unmask-lab/1", "cells": [], "cells": []}')
     with pytest.raises(UnmaskError, match="'cells' is given twice"):
         read_results(tmp_path / "x.json")

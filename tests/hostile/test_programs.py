@@ -1,4 +1,4 @@
-"""Programs whose values, errors and output are hostile: one message, and nothing that a terminal obeys."""
+"""Programs whose values, errors and output are hostile: one message, without control characters."""
 
 import subprocess
 import sys
@@ -90,11 +90,11 @@ PRINTS = {
 def test_what_a_program_prints_is_escaped(name, options, tmp_path):
     (tmp_path / "p.py").write_text(HEAD + "VALUES = (2, 3)\n" + FIRST + PRINTS[name] + TAIL)
     command = [sys.executable, "-m", "unmask", "compile", "program:p.py", "--length", "2", "--to", "mdm", "--out", "m"]
-    done = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, check=False)
-    said = (done.stdout + done.stderr).decode()
-    assert done.returncode == (2 if name == "an error" else 0)
-    assert "\\u{1b}[2J" in said or "\\u001b[2J" in said
-    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(said)
+    completed = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, check=False)
+    output = (completed.stdout + completed.stderr).decode()
+    assert completed.returncode == (2 if name == "an error" else 0)
+    assert "\\u{1b}[2J" in output or "\\u001b[2J" in output
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(output)
 
 
 def test_lines_and_tabs_of_a_program_stay(unmask, tmp_path):

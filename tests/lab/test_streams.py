@@ -11,13 +11,13 @@ from unmask.lab.presets import SweepCell, run_cell
 from unmask.lab.task_sources import Stream, words
 from unmask.lab.tasks import LabTask
 from unmask.lab.trained_model import accuracy
-from unmask.lab.trained_sampling import planned
+from unmask.lab.trained_sampling import measure_samplers
 from unmask.lab.training import train
 
 from .test_trained_model import untrained
 
 USES = {
-    "planners": lambda trained: planned(trained, count=3, seed=0, among="oracle".__eq__),
+    "planners": lambda trained: measure_samplers(trained, count=3, seed=0, among="oracle".__eq__),
     "operands": lambda trained: operand_attention(trained, seed=0, count=3),
     "waiting": lambda trained: waiting(trained, seed=0, count=3),
     "levels": lambda trained: right_by_level(trained, seed=0, count=3),

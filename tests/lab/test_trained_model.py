@@ -15,7 +15,7 @@ from unmask.lab.task_sources import Stream, words
 from unmask.lab.tasks import FRAMEWORKS
 from unmask.lab.trained_model import NetworkMedium, NetworkReading, Trained, accuracy, last_symbols
 from unmask.lab.trained_network import EVERY_ROW
-from unmask.lab.trained_sampling import TrainedPredictor, planned
+from unmask.lab.trained_sampling import TrainedPredictor, measure_samplers
 from unmask.lab.training import new_network, train
 from unmask.reasoners.loops import Medium, canvases
 from unmask.samplers.rule_interface import Predictor, SamplerError
@@ -108,7 +108,9 @@ def test_planners_on_a_trained_predictor():
     run = train(small(shape=shape, objective="masking", steps=300, evaluate_every=300))
     assert isinstance(TrainedPredictor(run.trained, drawn(run.trained)), Predictor)
     asked = ("oracle", "threshold 0.9", "confidence k=4", "uniform k=1")
-    found = {entry["planner"]: entry for entry in planned(run.trained, count=200, seed=0, among=asked.__contains__)}
+    found = {
+        entry["planner"]: entry for entry in measure_samplers(run.trained, count=200, seed=0, among=asked.__contains__)
+    }
     assert found["oracle"]["right"] > 0.97
     assert found["oracle"]["passes"] == 2
     assert found["threshold 0.9"]["right"] > 0.97
@@ -183,9 +185,9 @@ def test_a_predictor_alone_writes_what_the_exact_order_writes(objective):
     mask = trained.task.mask
     medium = NetworkMedium(trained, drawn(trained))
     for best in (mask, 0):
-        taken = [medium.taken(reading(trained, best, [mask] * 7, step))[0].tolist() for step in range(3)]
+        taken = [medium.chosen_slots(reading(trained, best, [mask] * 7, step))[0].tolist() for step in range(3)]
         assert np.array(taken).astype(int).tolist() == [[1, 1, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 1, 0], [0] * 6 + [1]]
-    assert medium.taken(reading(trained, 0, [1, mask, 1, mask, mask, mask, mask], 0))[0].tolist() == [
+    assert medium.chosen_slots(reading(trained, 0, [1, mask, 1, mask, mask, mask, mask], 0))[0].tolist() == [
         *(False, True, False, True),
         *(False, False, False),
     ]
@@ -204,4 +206,4 @@ def test_a_planner_writes_what_is_no_mask():
         best = [0, 1, mask, mask][: trained.padding]
         tokens = [mask, 1, mask, 0][: trained.padding]
         medium = NetworkMedium(trained, drawn(trained, 1))
-        assert medium.taken(reading(trained, best, tokens, 0))[0].tolist() == expected
+        assert medium.chosen_slots(reading(trained, best, tokens, 0))[0].tolist() == expected

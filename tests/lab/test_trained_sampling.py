@@ -5,7 +5,7 @@ import pytest
 
 from unmask.lab import trained_sampling
 from unmask.lab.task_sources import Stream, words
-from unmask.lab.trained_sampling import planned, rules
+from unmask.lab.trained_sampling import compared_samplers, measure_samplers
 from unmask.samplers.rule_interface import Beliefs, Drawn, State
 from unmask.samplers.sampling_loop import masks, sample
 
@@ -56,7 +56,7 @@ class Known:
 
 
 def run(name, predictor, rows=1):
-    return sample(predictor, dict(rules(predictor))[name], masks(predictor, rows, SLOTS))
+    return sample(predictor, dict(compared_samplers(predictor))[name], masks(predictor, rows, SLOTS))
 
 
 def order(done, row=0):
@@ -76,7 +76,7 @@ def test_the_slots_are_ranked_by_each_measure_in_an_order_of_its_own():
 
 
 def test_the_names():
-    assert [name for name, _ in rules(Known())] == NAMES
+    assert [name for name, _ in compared_samplers(Known())] == NAMES
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])
@@ -104,14 +104,14 @@ def test_each_word_has_a_correctness_of_its_own():
 
 def test_all_write_the_likeliest_symbol():
     """The uniform one as well: it draws places."""
-    for name, _ in rules(Known()):
+    for name, _ in compared_samplers(Known()):
         assert run(name, Known()).sequences[0].tolist() == [(slot + 1) % ELEMENTS for slot in range(SLOTS)], name
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_uniform_writes_k_slots_of_no_preference(k):
     known = Known()
-    rule, blank = dict(rules(known))[f"uniform k={k}"], masks(known, 1, SLOTS)[0]
+    rule, blank = dict(compared_samplers(known))[f"uniform k={k}"], masks(known, 1, SLOTS)[0]
     first = []
     for seed in range(700):
         chance = Drawn(np.random.default_rng(seed))
@@ -164,7 +164,7 @@ class Odd(Known):
 def test_every_planner_is_judged_by_all_words(monkeypatch):
     asked = []
     monkeypatch.setattr(trained_sampling, "TrainedPredictor", lambda *given: asked.append(given) or Odd(*given))
-    found = planned(TRAINED, count=10, seed=5)
+    found = measure_samplers(TRAINED, count=10, seed=5)
     ((trained, drawn),) = asked
     assert trained is TRAINED
     assert (drawn == words(TRAINED.task.source, 10, 8, 5, Stream.judging, 1)).all()

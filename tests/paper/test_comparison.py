@@ -30,12 +30,12 @@ def causal_head(rows, *, lookup=False):
     one = program.one
     ones = [program.register(f"1 in bit {i}", declaration=Flag(n // (1 << i) % 2)) for i in range(size)]
     zeros = [program.register(f"0 in bit {i}", declaration=Flag(1 - n // (1 << i) % 2)) for i in range(size)]
-    own_code = program.code("own", n, size)
+    row_code = program.code("own", n, size)
     address, x, y = program.register("address", size), program.register("x"), program.register("y")
     head = program.layer().head()
     compare(head, size, ones, zeros, one)
     if lookup:
-        eq(head, address, own_code)
+        eq(head, address, row_code)
     head.copy(x, y)
     return program, address, x, y, size
 

@@ -21,12 +21,12 @@ def client(address):
 
 @pytest.fixture
 def own_process(tmp_path):
-    """Run Python code in a process of its own, in an empty folder: what it prints."""
+    """Run Python code in a fresh process in an empty folder, and return its output."""
 
     def run(code):
-        done = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
         )
-        return done.stdout + done.stderr
+        return completed.stdout + completed.stderr
 
     return run

@@ -1,4 +1,4 @@
-"""Grammars against a chart parser that others wrote, from the file to the compiled model."""
+"""Grammars compared with the chart parser of NLTK, from the file to the compiled model."""
 
 import itertools
 import random
@@ -24,7 +24,7 @@ TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FILES.gl
 
 
 def parses(text):
-    """Word → is there a parse, by NLTK, which reads the same notation but for ε."""
+    """Word → whether NLTK finds a parse; its notation differs only in ε."""
     import nltk
 
     parser = nltk.ChartParser(nltk.CFG.fromstring(text.replace("ε", "")))
@@ -78,7 +78,7 @@ def test_compiled_grammars_decide_as_the_outside_parser_does(name, kind):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_what_a_proof_compares_with_derives_what_the_rules_do(seed):
-    """As gates, from the rules as they are written, with empty alternatives and circles of units."""
+    """The gates are built from the rules as written, with empty alternatives and cycles of unit rules."""
     grammar = read_grammar(random_grammar(random.Random(seed)))
     letters = grammar.letters
     for length in range(5):
@@ -88,18 +88,18 @@ def test_what_a_proof_compares_with_derives_what_the_rules_do(seed):
         circuit = builder.circuit([answers["accept"]])
         for assignment in itertools.product([False, True], repeat=encoding.width * length):
             word = [letters[k] for k in encoding.word(assignment)]
-            said = circuit.evaluate(np.array([assignment], dtype=bool).reshape(1, encoding.width * length))
-            assert bool(said[0, 0]) == derives(grammar, word), (grammar, word)
+            outputs = circuit.evaluate(np.array([assignment], dtype=bool).reshape(1, encoding.width * length))
+            assert bool(outputs[0, 0]) == derives(grammar, word), (grammar, word)
 
 
 @pytest.mark.parametrize(("name", "length"), [("dyck2", 4), ("arithmetic", 3)])
 def test_a_wrong_binary_form_is_refuted(name, length, monkeypatch):
-    """What is compiled lacks a pair; the proof starts from the rules."""
+    """The compiled grammar lacks a pair; the proof starts from the original rules."""
     problem = parse_grammar(str(FILES / f"{name}.cfg"))
-    right = binary(problem.grammar)
+    correct = binary(problem.grammar)
     wrong = 0
-    for pair in right.pairs:
-        lacking = replace(right, pairs={other: made for other, made in right.pairs.items() if other != pair})
+    for pair in correct.pairs:
+        lacking = replace(correct, pairs={other: derived for other, derived in correct.pairs.items() if other != pair})
         with monkeypatch.context() as patch:
             patch.setattr(grammar_module, "binary", lambda _, lacking=lacking: lacking)
             bent = GrammarProblem(problem.title, problem.text)
@@ -122,7 +122,7 @@ def test_a_proof_starts_from_the_rules():
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "message"),
     [
         ("", "the grammar has no rule; write one as S -> 'a' S 'b' | ε"),
         ("S -> 'a", "line 1 of the grammar has a quotation mark that is never closed; close it"),
@@ -134,8 +134,8 @@ def test_a_proof_starts_from_the_rules():
         ("S -> 'a b'", "line 1 of the grammar has the letter 'a b'; remove the blanks from it"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(text, sentence):
-    with pytest.raises(ProblemError, match="^" + sentence.replace("|", r"\|").replace("(", r"\(") + "$"):
+def test_errors_name_the_line(text, message):
+    with pytest.raises(ProblemError, match="^" + message.replace("|", r"\|").replace("(", r"\(") + "$"):
         GrammarProblem("cfg:x", text)
 
 
@@ -144,16 +144,16 @@ def test_a_line_may_go_on_with_a_bar():
 
 
 @pytest.mark.parametrize(
-    ("text", "words", "others"),
+    ("text", "words", "other_words"),
     [
         ("accepted -> 'a' accepted 'b' | cell\ncell -> 'c' | ε", ["", "c", "ab", "acb"], ["a", "cc"]),
         ("S -> 'a' 'c' | ⟨a⟩\n⟨a⟩ -> 'b'", ["ac", "b"], ["bc", "a"]),
         ("S -> E 'a' | '⟨a⟩' '⟨a⟩'\nE -> ε | 'b'", ["a", "ba"], ["⟨a⟩", "b"]),
     ],
 )
-def test_names_of_the_library_are_not_those_of_the_grammar(text, words, others):
+def test_names_of_the_library_are_not_those_of_the_grammar(text, words, other_words):
     problem = GrammarProblem("cfg:x", text)
-    for sets, word in itertools.product((True, False), (*words, *others)):
+    for sets, word in itertools.product((True, False), (*words, *other_words)):
         split = [word] if word in problem.letters else list(word)
         system = chart(problem.binary, sets=sets)
         assert Interpreter(system, len(split)).run(split).answers == [word in words]

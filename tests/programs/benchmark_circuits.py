@@ -70,9 +70,9 @@ def random_and_inverter_graph(seed: int, gates: int, inputs: int, outputs: int) 
     nodes = [builder.input(i) for i in range(inputs)]
     while len(builder.gates) < gates:
         recent = nodes[-60:] if rng.random() < 0.7 else nodes
-        made = builder.and_(rng.choice(recent) ^ rng.randint(0, 1), rng.choice(nodes) ^ rng.randint(0, 1))
-        if made == 2 * (inputs + len(builder.gates)) and made not in nodes[-1:]:
-            nodes.append(made)
+        gate = builder.and_(rng.choice(recent) ^ rng.randint(0, 1), rng.choice(nodes) ^ rng.randint(0, 1))
+        if gate == 2 * (inputs + len(builder.gates)) and gate not in nodes[-1:]:
+            nodes.append(gate)
     return builder.circuit([rng.choice(nodes[-200:]) ^ rng.randint(0, 1) for _ in range(outputs)])
 
 

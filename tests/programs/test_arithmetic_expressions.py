@@ -19,13 +19,13 @@ def texts_of(plan, word):
     rows = list(word)
     written = [[] for _ in range(plan.steps)]
     for sources, copies, fills, step in zip(plan.sources, plan.copies, plan.fills, plan.step, strict=True):
-        left, operator, right = (rows[i] if i < len(rows) else None for i in sources)
+        left, operator, expected = (rows[i] if i < len(rows) else None for i in sources)
         if fills:
             rows.append(None)
             continue
         if not copies:
             assert operator in OPERATORS
-        rows.append(left if copies else str(applied(operator, int(left), int(right))))
+        rows.append(left if copies else str(applied(operator, int(left), int(expected))))
         written[step].append(rows[-1])
     return written
 

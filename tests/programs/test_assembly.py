@@ -28,12 +28,12 @@ each_precision = pytest.mark.parametrize("precision", PRECISIONS, ids=str)
 @each_precision
 def test_coefficients_are_the_numbers_they_name(precision):
     p = precision.p
-    found = [precision.meaning(c.integer(precision)) for c in (ONE, B, HALF, ULP, TOP)]
-    assert found[0] == 1
-    assert found[1] == (4**p - 1) / 2**p
-    assert found[2] == (2 ** (2 * p - 1) - 1) / 2**p
-    assert found[3] == 1 / 2**p
-    assert found[4] == 2 ** (p - 1)
+    values = [precision.meaning(c.integer(precision)) for c in (ONE, B, HALF, ULP, TOP)]
+    assert values[0] == 1
+    assert values[1] == (4**p - 1) / 2**p
+    assert values[2] == (2 ** (2 * p - 1) - 1) / 2**p
+    assert values[3] == 1 / 2**p
+    assert values[4] == 2 ** (p - 1)
     assert (-B).integer(precision) == -precision.bound
     assert whole(2**p - 1).integer(precision) == precision.one * (2**p - 1)
     with pytest.raises(ProblemError, match=f"the coefficient {2**p}·1 does not fit F_{p}"):
@@ -114,11 +114,11 @@ def test_declarations_say_what_the_table_holds():
         program.register(name, size, declaration)
     program.register("rows", 3, TableRows(table, slot, only=n >= 2))
     for precision in PRECISIONS[1:]:
-        found = assemble(program, precision).positions
+        positions = assemble(program, precision).positions
         for name, (_, _, expected) in blocks.items():
-            assert np.array_equal(found[:, program.columns(name)], precision.one * np.array(expected)), name
+            assert np.array_equal(positions[:, program.columns(name)], precision.one * np.array(expected)), name
         expected = np.array([np.zeros(3), np.zeros(3), *(table[max(i - 3, 0)] for i in range(2, 7))])
-        assert np.array_equal(found[:, program.columns("rows")], expected)
+        assert np.array_equal(positions[:, program.columns("rows")], expected)
 
 
 @pytest.mark.parametrize("length", [1, 2, 5, 16, 31])
@@ -130,12 +130,12 @@ def test_table_entries_one_at_a_time(length):
     codes = {"own": n, "parent": (n - N).positive_part() // 2, "child": (2 * n + 1) % (2 * N)}
     for name, expression in codes.items():
         program.register(name, size, SignedBits(expression))
-    found = assemble(program, precision).positions
+    positions = assemble(program, precision).positions
     for name, expression in codes.items():
         for row in range(rows):
             for k, column in enumerate(program.columns(name)):
                 bit = int(expression.at_positions(length, [row])[0]) >> (size - 1 - k) & 1
-                assert found[row, column] == (precision.one if bit else -precision.one)
+                assert positions[row, column] == (precision.one if bit else -precision.one)
 
 
 def test_codes_that_do_not_fit_are_refused():
@@ -217,14 +217,14 @@ def model_of(program):
     head=st.integers(0, 40),
     units=st.integers(0, 4000),
     most=st.integers(20, 4000),
-    held=st.integers(1, 4),
+    tables_per_pass=st.integers(1, 4),
 )
-def test_what_assemble_accepts_load_accepts(tmp_path_factory, rows, width, head, units, most, held):
+def test_what_assemble_accepts_load_accepts(tmp_path_factory, rows, width, head, units, most, tables_per_pass):
     """With limits so small that they are met, on either side."""
     with pytest.MonkeyPatch.context() as patch:
-        set_limits(patch, most, held)
+        set_limits(patch, most, tables_per_pass)
         program = program_of(rows, width, head=head, units=units)
-        beyond = max(rows * width / held, rows * head, units, rows, width) > most
+        beyond = max(rows * width / tables_per_pass, rows * head, units, rows, width) > most
         try:
             model = model_of(program)
         except TooLarge:
@@ -242,10 +242,12 @@ def test_what_assemble_accepts_load_accepts(tmp_path_factory, rows, width, head,
     entries=st.integers(0, 1600),
     placed=st.booleans(),
     most=st.integers(20, 2000),
-    held=st.integers(1, 4),
+    tables_per_pass=st.integers(1, 4),
     file=st.integers(20_000, 40_000),
 )
-def test_full_matrices_and_tables_are_read_again(tmp_path_factory, rows, width, entries, placed, most, held, file):
+def test_full_matrices_and_tables_are_read_again(
+    tmp_path_factory, rows, width, entries, placed, most, tables_per_pass, file
+):
     """A matrix and a table of positions with many entries: stored dense where they are small, and loaded either way."""
     program = program_of(rows, width)
     columns = np.arange(min(entries, program.width**2))
@@ -253,7 +255,7 @@ def test_full_matrices_and_tables_are_read_again(tmp_path_factory, rows, width, 
     if placed:
         program.code("here", n)
     with pytest.MonkeyPatch.context() as patch:
-        set_limits(patch, most, held)
+        set_limits(patch, most, tables_per_pass)
         patch.setattr(size_limits, "LARGEST_FILE", file)
         try:
             model = model_of(program)
@@ -274,16 +276,16 @@ def test_a_wide_table_with_few_columns_in_use_is_read_again(tmp_path, monkeypatc
     assert (np.asarray(again.transformers["predictor"].positions) == np.asarray(table)).all()
 
 
-def set_limits(patch, most, held):
-    """A table of at most `most` cells; a pass holds `held` times as many."""
+def set_limits(patch, most, tables_per_pass):
+    """A table of at most `most` cells; a pass holds `tables_per_pass` times as many."""
     patch.setattr(size_limits, "LARGEST_TABLE", most)
     patch.setattr("unmask.weights.storage.LARGEST_TABLE", most)
-    patch.setattr(size_limits, "LARGEST_ACTIVATION", held * most)
+    patch.setattr(size_limits, "LARGEST_ACTIVATION", tables_per_pass * most)
     patch.setattr(size_limits, "MOST_UNITS", most)
 
 
 @pytest.mark.parametrize(
-    ("sizes", "sentence"),
+    ("sizes", "message"),
     [
         (
             {"rows": 1 << 20, "width": 1025},
@@ -294,10 +296,10 @@ def set_limits(patch, most, held):
     ],
     ids=["positions", "scores", "hidden units"],
 )
-def test_every_limit_is_checked_before_memory_is_taken(sizes, sentence):
+def test_every_limit_is_checked_before_memory_is_taken(sizes, message):
     program = program_of(**sizes)
     tracemalloc.start()
-    with pytest.raises(TooLarge, match=sentence):
+    with pytest.raises(TooLarge, match=message):
         assemble(program, Precision(2))
     assert tracemalloc.get_traced_memory()[1] < 1 << 20
     tracemalloc.stop()
@@ -318,8 +320,8 @@ def test_a_file_of_too_many_bytes_or_tensors_is_refused(monkeypatch):
 def test_a_circuit_that_no_folder_may_hold_is_refused_before_memory_is_taken(monkeypatch):
     """`family:addition` at length 440 once wrote 300 MB that `load` refused; a shorter one under a lower limit."""
     monkeypatch.setattr(size_limits, "LARGEST_TABLE", 1 << 19)
-    for part in ("_positions", "_matrix"):
-        monkeypatch.setattr(f"unmask.programs.assembly.{part}", lambda *_: pytest.fail("memory is taken"))
+    for function in ("_positions", "_matrix"):
+        monkeypatch.setattr(f"unmask.programs.assembly.{function}", lambda *_: pytest.fail("memory is taken"))
     with pytest.raises(
         TooLarge,
         match=r"\d+ rows of width \d+, that is [\d,]+ numbers, .* beyond the limits of 1,073,741,824 and 524,288",

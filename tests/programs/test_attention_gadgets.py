@@ -184,9 +184,9 @@ def test_lookup_copies_any_number_from_any_row(precision, rows):
     rng = np.random.default_rng(rows)
     program = blank(rows)
     size = bits_for(rows)
-    own = program.code("own", n, size)
+    row_code = program.code("own", n, size)
     address, x, y = program.register("address", size), program.register("x", 3), program.register("y", 3)
-    lookup(program.layer(), address, own).copy(x, y)
+    lookup(program.layer(), address, row_code).copy(x, y)
     targets = rng.integers(0, rows, (50, rows))
     codes = precision.one * (2 * (targets[..., None] >> np.arange(size - 1, -1, -1) & 1) - 1)
     numbers = rng.integers(-precision.bound, precision.bound + 1, (50, rows, 3))
@@ -199,9 +199,9 @@ def test_lookup_copies_any_number_from_any_row(precision, rows):
 def test_self_clears_moves_and_negates(precision, attention):
     rows = 5
     program = blank(rows)
-    own = program.code("own", n, 3)
+    row_code = program.code("own", n, 3)
     x, moved, negated = (program.register(name, 2) for name in ("x", "moved", "negated"))
-    head = itself(program.layer(), own)
+    head = itself(program.layer(), row_code)
     clear(head, x)
     head.copy(x, moved)
     head.copy(x, negated, -ONE)

@@ -46,20 +46,20 @@ LARGE = {
 def simulated(text, words):
     """The outputs of an ASCII AIGER text whose gates come in order, as bits [words, outputs]."""
     lines = text.split("\n")
-    _, _, inputs, _, outputs, gates = (int(x) if x.isdigit() else x for x in lines[0].split())
-    rows = [[int(x) for x in line.split()] for line in lines[1 : 1 + inputs + outputs + gates]]
-    found = []
+    _, _, inputs, _, output_count, gates = (int(x) if x.isdigit() else x for x in lines[0].split())
+    rows = [[int(x) for x in line.split()] for line in lines[1 : 1 + inputs + output_count + gates]]
+    outputs = []
     for word in words:
         value = {0: 0}
         value |= {row[0]: int(bit) for row, bit in zip(rows[:inputs], word, strict=True)}
-        for gate, left, right in rows[inputs + outputs :]:
+        for gate, left, right in rows[inputs + output_count :]:
             value[gate] = (value[left & ~1] ^ left & 1) & (value[right & ~1] ^ right & 1)
-        found.append([bool(value[row[0] & ~1] ^ row[0] & 1) for row in rows[inputs : inputs + outputs]])
-    return np.array(found)
+        outputs.append([bool(value[row[0] & ~1] ^ row[0] & 1) for row in rows[inputs : inputs + output_count]])
+    return np.array(outputs)
 
 
 def model_outputs(path, kind, words):
-    """What the model compiled from a file says; a plt tells the last output alone."""
+    """The outputs of the model that is compiled from a file; those of a plt are the last output alone."""
     model = compile_problem(f"aiger:{path}", kind)
     slots = answers(model, words.astype(np.int64), engine=FastEngine()).slots
     count = 1 if kind == "plt" else len(read_aiger(path).outputs)
@@ -77,10 +77,10 @@ def test_small_ones_on_every_input(name, kind, tmp_path):
     path = tmp_path / "circuit.aag"
     path.write_text(write_aiger(SMALL[name]))
     tables = algorithms.simulate(io.read_ascii_aiger_into_aig(str(path)))
-    right = np.array([[table.get_bit(k) for k in range(table.num_bits())] for table in tables], dtype=bool).T
-    words = bits_of(range(len(right)), len(SMALL[name].inputs))
-    said = model_outputs(path, kind, words)
-    assert np.array_equal(said, right[:, -said.shape[1] :])
+    expected = np.array([[table.get_bit(k) for k in range(table.num_bits())] for table in tables], dtype=bool).T
+    words = bits_of(range(len(expected)), len(SMALL[name].inputs))
+    actual = model_outputs(path, kind, words)
+    assert np.array_equal(actual, expected[:, -actual.shape[1] :])
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def check_large(name, kind, folder, count):
     path = folder / "circuit.aag"
     path.write_text(write_aiger(LARGE[name]))
     words = np.random.default_rng(len(name)).integers(0, 2, (count, len(LARGE[name].inputs)))
-    said = model_outputs(path, kind, words)
-    assert np.array_equal(said, simulated(path.read_text(), words)[:, -said.shape[1] :])
+    actual = model_outputs(path, kind, words)
+    assert np.array_equal(actual, simulated(path.read_text(), words)[:, -actual.shape[1] :])
 
 
 @pytest.mark.parametrize(("width", "operation"), [(16, "adder"), (8, "multiplier")])
@@ -112,9 +112,9 @@ def test_arithmetic_is_that_of_integers(width, operation, tmp_path):
     path.write_text(write_aiger(ripple_adder(width) if operation == "adder" else array_multiplier(width)))
     a, b = np.random.default_rng(width).integers(0, 1 << width, (2, 20)).tolist()
     words = np.hstack([bits_of(a, width), bits_of(b, width)])
-    right = [x + y if operation == "adder" else x * y for x, y in zip(a, b, strict=True)]
-    said = model_outputs(path, "mdm", words)
-    assert np.array_equal(said, bits_of(right, said.shape[1]))
+    expected = [x + y if operation == "adder" else x * y for x, y in zip(a, b, strict=True)]
+    actual = model_outputs(path, "mdm", words)
+    assert np.array_equal(actual, bits_of(expected, actual.shape[1]))
 
 
 def test_a_gate_that_reads_the_wrong_wire_is_caught(tmp_path):
@@ -129,7 +129,7 @@ def test_a_gate_that_reads_the_wrong_wire_is_caught(tmp_path):
 
 
 def test_the_command_line_runs_them(tmp_path):
-    """Compile and run in processes of their own: the outputs of c17 as `run --json` prints them."""
+    """Compile and run in separate processes: the outputs of c17 as `run --json` prints them."""
     path = tmp_path / "c17.aag"
     path.write_text(write_aiger(c17()))
 
@@ -138,9 +138,9 @@ def test_the_command_line_runs_them(tmp_path):
         return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60)
 
     assert unmask("compile", "aiger:c17.aag", "--to", "mdm", "--out", "model").returncode == 0
-    done = unmask("run", "model", "10110", "--json")
-    right = simulated(path.read_text(), [[1, 0, 1, 1, 0]])[0]
-    assert f'"outputs": [{int(right[0])}, {int(right[1])}]' in " ".join(done.stdout.split())
+    process = unmask("run", "model", "10110", "--json")
+    expected = simulated(path.read_text(), [[1, 0, 1, 1, 0]])[0]
+    assert f'"outputs": [{int(expected[0])}, {int(expected[1])}]' in " ".join(process.stdout.split())
 
 
 def test_trimming_keeps_the_function():

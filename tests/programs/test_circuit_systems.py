@@ -59,11 +59,11 @@ def test_wide_gates_take_one_step():
 def test_a_wire_that_forgets_to_negate_is_caught(monkeypatch):
     circuit = random_circuit(3, gates=10)
     bits = every_input(circuit)
-    right = circuit.evaluate(bits)[:, -1:]
+    expected = circuit.evaluate(bits)[:, -1:]
     monkeypatch.setattr(circuit_systems, "number", lambda sign: number(0 * sign))
     model = CircuitCompiler(circuit, {}).compile("mdm", len(circuit.inputs), Precision(2))
     slots = answers(model, bits.astype(np.int64), engine=FastEngine()).slots[:, -1:]
-    assert not np.array_equal(slots == model.token[model.accept], right)
+    assert not np.array_equal(slots == model.token[model.accept], expected)
 
 
 def test_a_constant_needs_no_input_but_a_circuit_does():
@@ -93,9 +93,9 @@ def test_every_short_word(family, kind, p, engine):
     for length in range(1, least_length(family) + 4):
         model = compiler.compile(kind, length, Precision(p))
         words = np.array(list(product((0, 1), repeat=length)))
-        found = answers(model, words, engine=engine).slots[:, -1] == model.token[model.accept]
-        right = [bool(FAMILIES[family].outputs(word)[0]) for word in words.tolist()]
-        assert found.tolist() == right
+        accepted = answers(model, words, engine=engine).slots[:, -1] == model.token[model.accept]
+        expected = [bool(FAMILIES[family].outputs(word)[0]) for word in words.tolist()]
+        assert accepted.tolist() == expected
         assert (model.steps, model.padding) == compiler.bound(kind, length)
 
 
@@ -108,8 +108,8 @@ def test_every_short_sum(kind, p, engine):
         words = np.array(list(product((0, 1), repeat=length)))
         slots = answers(model, words, engine=engine).slots[:, -(length // 2 + 1) :]
         assert np.isin(slots, [model.token[model.accept], model.token[model.reject]]).all()
-        right = [[bool(bit) for bit in FAMILIES["addition"].outputs(word)] for word in words.tolist()]
-        assert (slots == model.token[model.accept]).tolist() == right
+        expected = [[bool(bit) for bit in FAMILIES["addition"].outputs(word)] for word in words.tolist()]
+        assert (slots == model.token[model.accept]).tolist() == expected
         assert (model.steps, model.padding) == compiler.bound(kind, length)
 
 

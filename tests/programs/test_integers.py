@@ -111,17 +111,17 @@ def test_shift_and_zero_and_positive_part(precision):
     program = blank()
     x, y = rails(program, "a", 3), rails(program, "b", 3)
     shifted = [rails(program, f"shift{places}", 6) for places in range(4)]
-    zero, part = rails(program, "zero", 1), rails(program, "part", 3)
+    zero, positive = rails(program, "zero", 1), rails(program, "part", 3)
     layers = [program.layer() for _ in range(4)]
     for places, target in enumerate(shifted):
         shift(layers[0].mlp, x, places, target)
     is_zero(layers[1].mlp, x, zero)
-    positive_part(layers[3].mlp, subtract(program, [layer.mlp for layer in layers[:3]], "difference", x, y), part)
+    positive_part(layers[3].mlp, subtract(program, [layer.mlp for layer in layers[:3]], "difference", x, y), positive)
     residual = settle(program, precision, *contents(x, a, precision), *contents(y, b, precision))[:, 0]
     for places, target in enumerate(shifted):
         assert np.array_equal(value(target, residual, precision), a << places)
     assert np.array_equal(value(zero, residual, precision), a == 0)
-    assert np.array_equal(value(part, residual, precision), np.maximum(a - b, 0))
+    assert np.array_equal(value(positive, residual, precision), np.maximum(a - b, 0))
 
 
 def test_a_shift_must_fit():
@@ -177,12 +177,12 @@ def test_positional_codes_declared_and_derived_are_equal(precision, length, bloc
 def test_an_address_that_was_computed_can_be_looked_up(precision):
     """Row n fetches the number of row 7 - n, the address of which three MLPs subtract."""
     program = blank(8)
-    own = program.code("own", n, 3)
+    row_code = program.code("own", n, 3)
     numbers, fetched = program.register("numbers", 2), program.register("fetched", 2)
     seven, position = rails(program, "7", 3, constant(7)), rails(program, "n", 3, n)
     address = subtract(program, [program.layer().mlp for _ in range(3)], "7 - n", seven, position).bits
     head = program.layer().head()
-    match(head, signed(address), own)
+    match(head, signed(address), row_code)
     head.copy(numbers, fetched)
     stored = np.random.default_rng(0).integers(-precision.bound, precision.bound + 1, (20, 8, 2))
     assert np.array_equal(settle(program, precision, (numbers, stored))[..., fetched], stored[:, ::-1])

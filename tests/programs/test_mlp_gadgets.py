@@ -62,10 +62,10 @@ def test_nor_of_any_fan_in(precision, fan_in):
 
 @each_precision
 @pytest.mark.parametrize("fan_in", [1, 2, 3, 8, 40])
-@pytest.mark.parametrize("place", [0, 0.5, 1])
-def test_and_of_one_positive_literal_wherever_it_stands(precision, fan_in, place):
+@pytest.mark.parametrize("position", [0, 0.5, 1])
+def test_and_of_one_positive_literal_wherever_it_stands(precision, fan_in, position):
     inputs = flags(precision, fan_in)
-    k = int(place * (fan_in - 1))
+    k = int(position * (fan_in - 1))
     rest = np.delete(np.arange(fan_in), k)
     result = applied(precision, lambda mlp, x, y: mlp.write(conjunction(mlp, x[[k]], [x[rest]]), y), inputs)
     assert np.array_equal(result[:, 0] == precision.one, (inputs[:, k] != 0) & ~inputs[:, rest].any(axis=1))
@@ -209,7 +209,7 @@ def test_gate(precision):
     assert not shut[:, 0, [*plus, *minus]].any()
 
 
-def selected(precision, size, build, x, others):
+def selected(precision, size, build, x, complement_values):
     """Select by an MLP, then merge the two signs by a SELF head."""
     program = blank()
     one = program.one
@@ -217,7 +217,7 @@ def selected(precision, size, build, x, others):
     plus, minus, y = (program.register(name) for name in ("plus", "minus", "y"))
     build(program.layer().mlp, entries, complement, plus, minus)
     merge(itself(program.layer(), one), plus, minus, y)
-    return settle(program, precision, (entries, x), (complement, others))[:, 0, y[0]]
+    return settle(program, precision, (entries, x), (complement, complement_values))[:, 0, y[0]]
 
 
 @each_precision
@@ -225,8 +225,8 @@ def selected(precision, size, build, x, others):
 def test_select(precision, size):
     x = vectors(precision, size)
     for d in range(size):
-        others = np.broadcast_to(precision.one * (np.arange(size) != d), x.shape)
-        assert np.array_equal(selected(precision, size, select, x, others), x[:, d])
+        complement = np.broadcast_to(precision.one * (np.arange(size) != d), x.shape)
+        assert np.array_equal(selected(precision, size, select, x, complement), x[:, d])
 
 
 @each_precision
@@ -261,8 +261,8 @@ def projected(precision, build, size, x, second):
 def test_every_entry_of_every_vector(precision, size):
     x = bits(size)
     for d in range(size):
-        others = np.broadcast_to(np.arange(size) != d, x.shape)
-        assert np.array_equal(projected(precision, project, size, x, others), precision.one * x[:, d])
+        complement = np.broadcast_to(np.arange(size) != d, x.shape)
+        assert np.array_equal(projected(precision, project, size, x, complement), precision.one * x[:, d])
 
 
 def test_adding_the_unit_vector_needs_p_2():

@@ -41,8 +41,8 @@ def next_blocks(length, block, blocks):
 @pytest.mark.parametrize("blocks", [1, 3, 4])
 def test_the_next_block_and_nothing_else_is_chosen(precision, length, block, blocks):
     program = block_planner(SYMBOLS, "m", length=length, block=block, blocks=blocks)
-    found = choices(program, precision, states(length, block, blocks))
-    assert np.array_equal(found, next_blocks(length, block, blocks))
+    chosen = choices(program, precision, states(length, block, blocks))
+    assert np.array_equal(chosen, next_blocks(length, block, blocks))
 
 
 def test_the_pointer_as_a_formula():
@@ -58,10 +58,10 @@ def test_the_pointer_of_the_paper_fails(length, block):
     program.positions["previous"] = SignedBits((n - block) % (1 << size))
     tokens = states(length, block, blocks)
     try:
-        found = choices(program, precision, tokens)
+        chosen = choices(program, precision, tokens)
     except AttendsToNothing:
         return
-    assert not np.array_equal(found, next_blocks(length, block, blocks))
+    assert not np.array_equal(chosen, next_blocks(length, block, blocks))
 
 
 def test_there_must_be_an_input_symbol():

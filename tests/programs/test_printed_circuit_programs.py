@@ -49,7 +49,7 @@ def test_a_model_with_another_wire_is_not_of_the_family():
         compare(family, replace(model, transformers={**model.transformers, "predictor": wrong}))
 
 
-def _found(machine, length):
+def _checked(machine, length):
     program = Program(("a",), outputs=1, length=length, rows=2 * length)
     program.register("item", 40, SignedBits(computed_by(machine, N, n)))
     return [uniformity(program)]
@@ -57,11 +57,11 @@ def _found(machine, length):
 
 def test_positions_may_call_metered_functions_only():
     call = MachineCall(item, (PRINTED["parity"].machine,), RegisterBound(2))
-    assert growth({length: _found(call, length) for length in (4, 16)}).status == "uniform"
-    (flaw,) = growth({4: _found(lambda length, place: length + place, 4)}).flaws
+    assert growth({length: _checked(call, length) for length in (4, 16)}).status == "uniform"
+    (flaw,) = growth({4: _checked(lambda length, position: length + position, 4)}).flaws
     assert "not metered" in flaw
 
 
 def test_a_room_that_is_no_polynomial_of_small_degree_is_refused():
     call = MachineCall(item, (PRINTED["parity"].machine,), RegisterBound(9))
-    assert growth({length: _found(call, length) for length in (4, 16)}).status == "refused"
+    assert growth({length: _checked(call, length) for length in (4, 16)}).status == "refused"

@@ -46,9 +46,9 @@ def graphs(v, count, seed=0):
 
 def entries(model, slots, v):
     """The matrix that the last v² slots hold; row 0 stands last."""
-    held = np.asarray(slots)[-v * v :]
-    assert np.isin(held, [model.token[model.accept], model.token[model.reject]]).all()
-    return (held == model.token[model.accept]).reshape(v, v)[::-1]
+    matrix = np.asarray(slots)[-v * v :]
+    assert np.isin(matrix, [model.token[model.accept], model.token[model.reject]]).all()
+    return (matrix == model.token[model.accept]).reshape(v, v)[::-1]
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
@@ -56,16 +56,16 @@ def entries(model, slots, v):
 @pytest.mark.parametrize("v", [1, 2, 3])
 def test_every_small_graph(v, kind, precision):
     words = np.array(list(product((0, 1), repeat=v * v)))
-    found = answers(compiled(kind, v, precision), words, engine=FastEngine()).accepted
-    assert found.tolist() == [int(warshall(word, v)[0, -1]) for word in words]
+    accepted = answers(compiled(kind, v, precision), words, engine=FastEngine()).accepted
+    assert accepted.tolist() == [int(warshall(word, v)[0, -1]) for word in words]
 
 
 def test_every_graph_of_four_vertices_without_loops():
     bits = np.array(list(product((0, 1), repeat=12)))
     words = np.zeros((len(bits), 16), dtype=int)
     words[:, ~np.eye(4, dtype=bool).ravel()] = bits
-    found = answers(compiled("mdm", 4), words, engine=FastEngine()).accepted
-    assert found.tolist() == [int(warshall(word, 4)[0, -1]) for word in words]
+    accepted = answers(compiled("mdm", 4), words, engine=FastEngine()).accepted
+    assert accepted.tolist() == [int(warshall(word, 4)[0, -1]) for word in words]
 
 
 @pytest.mark.parametrize("kind", IN_PLACE)
@@ -74,9 +74,9 @@ def test_random_graphs(kind, v):
     words = graphs(v, 30, seed=v)
     model = compiled(kind, v)
     assert (model.steps, model.padding) == ((v - 1).bit_length(), v**2 + v**3)
-    right = [int(warshall(word, v)[0, -1]) for word in words]
-    assert set(right) == {0, 1}
-    assert answers(model, words, engine=FastEngine()).accepted.tolist() == right
+    expected = [int(warshall(word, v)[0, -1]) for word in words]
+    assert set(expected) == {0, 1}
+    assert answers(model, words, engine=FastEngine()).accepted.tolist() == expected
 
 
 @pytest.mark.parametrize("v", [4, 5, 7])

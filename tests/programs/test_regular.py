@@ -9,13 +9,12 @@ from programs.languages import KINDS, LAYOUTS, STRANGE, answered, automaton, com
 from unmask.compilers.regular_compiler import RegularCompiler
 from unmask.errors import ProblemError, TooLarge
 from unmask.numerics.arithmetic import Precision
-from unmask.problems.automata.groups_and_monoids import permutation_group
 from unmask.problems.regexes.determinisation import regex_automaton
-from unmask.problems.regular_problems import word_problem
+from unmask.problems.regular_problems import GroupProblem
 from unmask.weights.storage import content_hash
 
 FOUR_STATES = automaton([[1, 3, 0], [2, 0, 1], [2, 1, 3], [0, 3, 2]], 0, [0, 1, 0, 1])
-S3 = word_problem(permutation_group("S3"))
+S3 = GroupProblem("S3").automaton
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -76,17 +75,17 @@ def test_steps_and_space_are_as_documented(length):
     for kind in KINDS:
         for layout in LAYOUTS:
             model = compiled(FOUR_STATES, kind, length, layout=layout)
-            found = (model.steps, model.padding)
+            steps_and_padding = (model.steps, model.padding)
             bound = compiler(FOUR_STATES, layout).bound(kind, length)
-            assert all(a <= b for a, b in zip(found, bound, strict=True)), (kind, layout)
+            assert all(a <= b for a, b in zip(steps_and_padding, bound, strict=True)), (kind, layout)
             if kind == "plt":
-                assert found == (0 if length <= 1 else steps, 1)
+                assert steps_and_padding == (0 if length <= 1 else steps, 1)
             elif kind == "cot":
-                assert found == (max(1, length), max(1, length))
+                assert steps_and_padding == (max(1, length), max(1, length))
             else:
-                assert found == expected["pcot" if kind == "pcot" else "mdm", layout], (kind, layout)
+                assert steps_and_padding == expected["pcot" if kind == "pcot" else "mdm", layout], (kind, layout)
             if kind in ("mdm", "smdm", "topk") and layout == "one slot":
-                assert found[1] <= max(1, length)
+                assert steps_and_padding[1] <= max(1, length)
 
 
 @pytest.mark.parametrize("first", [1, 3, 5])
@@ -115,7 +114,7 @@ def test_no_step_can_be_left_out(length, layout):
 
 def test_layouts_say_why_they_were_taken():
     assert RegularCompiler.of(FOUR_STATES).layout.startswith("one slot per node: the monoid has ")
-    large = RegularCompiler.of(word_problem(permutation_group("S7")))
+    large = RegularCompiler.of(GroupProblem("S7").automaton)
     assert large.layout == "5040 slots per node: the transition monoid has more than 1,024 elements"
 
 
@@ -128,10 +127,10 @@ def test_precision_one_is_refused(kind):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_compiling_twice_gives_the_same_bytes(kind, layout):
-    made = [
+    hashes = [
         content_hash(compiler(regex_automaton("(a|b)*abb"), layout).compile(kind, 7, Precision(2))) for _ in range(2)
     ]
-    assert made[0] == made[1]
+    assert hashes[0] == hashes[1]
 
 
 def test_states_are_numbered_from_the_start_state():
@@ -147,7 +146,7 @@ def test_a_length_without_measure_is_refused_before_memory_is_taken(kind):
 
 
 def test_a_loop_over_too_many_paths_is_refused_with_its_estimate():
-    seven = RegularCompiler.of(word_problem(permutation_group("S7")))
+    seven = RegularCompiler.of(GroupProblem("S7").automaton)
     with pytest.raises(TooLarge, match=r"5,040 states would need 128,024,064,000 hidden units"):
         seven.compile("plt", 4, Precision(2))
 

@@ -15,18 +15,18 @@ def visible(rows, precision):
     program = Program(("x",), 1, rows, rows * bits_for(rows))
     copies = CausalCopies.of(program, N, rows)
     copies.see_earlier(program.layer().head(), copies=focus_copies(precision.p))
-    seen = {}
+    values = {}
     session = ReferenceEngine().session(assemble(program, precision))
     tokens = np.zeros((1, program.rows), dtype=np.int64)
-    session.layers(session.embed(tokens), 0, 1, watch=lambda name, value: seen.update({name: value[0] > 0}))
-    return seen["layers.0.heads.0.weights"]
+    session.layers(session.embed(tokens), 0, 1, watch=lambda name, value: values.update({name: value[0] > 0}))
+    return values["layers.0.heads.0.weights"]
 
 
 @pytest.mark.parametrize("p", [1, 2, 3])
 @pytest.mark.parametrize("rows", [*range(1, 18), 31, 32, 33])
 def test_every_copy_sees_each_earlier_row_once_and_in_order(rows, p):
-    row, place = rows_of_copies(rows)
-    assert np.array_equal(place, np.arange(rows * bits_for(rows)))
+    row, position = rows_of_copies(rows)
+    assert np.array_equal(position, np.arange(rows * bits_for(rows)))
     for query, keys in zip(row, visible(rows, Precision(p)), strict=True):
         assert row[keys].tolist() == list(range(query + 1))
 

@@ -23,18 +23,18 @@ LENGTHS = (4, 8, 16)
 
 
 def program(length, *declarations):
-    made = Program(("a",), 1, length, 2 * length)
+    declared = Program(("a",), 1, length, 2 * length)
     for i, declaration in enumerate(declarations):
-        made.register(f"register {i}", 3, declaration)
-    return made
+        declared.register(f"register {i}", 3, declaration)
+    return declared
 
 
-def found(expression, length=8):
+def checked(expression, length=8):
     return uniformity(program(length, Flag(expression)))
 
 
 def grown(expression_of, lengths=LENGTHS):
-    return growth({length: [found(expression_of(length), length)] for length in lengths})
+    return growth({length: [checked(expression_of(length), length)] for length in lengths})
 
 
 EVERY_OPERATOR = choose(
@@ -45,24 +45,24 @@ EVERY_OPERATOR = choose(
 
 
 def test_every_operator_is_accepted_and_nothing_else_exists():
-    seen, waiting = set(), [EVERY_OPERATOR]
+    operators, waiting = set(), [EVERY_OPERATOR]
     while waiting:
         node = waiting.pop()
-        seen.add(node.operator)
+        operators.add(node.operator)
         waiting += node.operands
-    assert seen == set(ARITY)
-    assert found(EVERY_OPERATOR).status == "uniform"
+    assert operators == set(ARITY)
+    assert checked(EVERY_OPERATOR).status == "uniform"
 
 
 @pytest.mark.parametrize("length", [1, 2, 5, 16, 40])
 def test_bounds_are_bounds(length):
     """Every intermediate value is at most what is said of it, on every position."""
-    made = program(length)
-    scale = max(made.rows, 2)
+    empty = program(length)
+    scale = max(empty.rows, 2)
     waiting = [EVERY_OPERATOR, n * 7 - N * 3, (N - n) // 3 - 5, (n - 3 * N) % 4, (n - 5) // 2]
     while waiting:
         node = waiting.pop()
-        values = np.abs(node.at_positions(length, range(made.rows)))
+        values = np.abs(node.at_positions(length, range(empty.rows)))
         size = size_of(node)
         assert values.max() <= size.coefficient * scale**size.degree, node
         waiting += node.operands
@@ -91,21 +91,21 @@ def test_every_declaration_is_looked_at():
 
 def test_a_table_in_a_formula_is_refused():
     hidden = table([0, 1, 1, 0, 1, 0, 0, 1] * 2)(n)
-    assert "table(n) is not a formula" in found(1 + 2 * hidden).sentence
-    assert "is not a formula" in found(choose(n < N, n, hidden)).sentence
+    assert "table(n) is not a formula" in checked(1 + 2 * hidden).sentence
+    assert "is not a formula" in checked(choose(n < N, n, hidden)).sentence
 
 
 def test_an_operator_with_operands_of_another_number_is_refused():
     odd = Expression("pos", (n, n))
-    assert found(odd).status == "refused"
-    assert found(variable("size")).flaws == ("register 0: size is not the position n or the length N",)
-    assert found(n % 0).flaws == ("register 0: n mod 0 divides by 0",)
+    assert checked(odd).status == "refused"
+    assert checked(variable("size")).flaws == ("register 0: size is not the position n or the length N",)
+    assert checked(n % 0).flaws == ("register 0: n mod 0 divides by 0",)
 
 
 def test_a_number_with_too_many_bits_is_refused():
-    assert found(n + constant(2**40)).flaws == ("register 0: the number 1099511627776 has 41 bits, for 16 rows",)
+    assert checked(n + constant(2**40)).flaws == ("register 0: the number 1099511627776 has 41 bits, for 16 rows",)
     table_as_number = constant(int("0110100110010110" * 3, 2))
-    assert found(table_as_number // 2 % 2).status == "refused"
+    assert checked(table_as_number // 2 % 2).status == "refused"
 
 
 def test_a_value_that_doubles_is_refused():
@@ -115,14 +115,14 @@ def test_a_value_that_doubles_is_refused():
             e = 2 * e
         return e
 
-    assert "height" in found(doubled(40)).sentence
+    assert "height" in checked(doubled(40)).sentence
     assert grown(doubled).status == "refused"
     assert any("bits" in flaw for flaw in grown(doubled).flaws)
 
 
 def test_intermediate_values_count():
     large = n * (1 << 20) * (1 << 20) * (1 << 20)
-    assert "intermediate value of up to 65 bits" in found(choose(large < n, 0, 1)).sentence
+    assert "intermediate value of up to 65 bits" in checked(choose(large < n, 0, 1)).sentence
     assert grown(lambda length: n < constant(2**length)).status == "refused"
 
 
@@ -172,7 +172,7 @@ def test_tables_are_the_sources_or_given():
 
 
 def test_the_worst_length_decides():
-    formula, table = found(n), uniformity(program(8, TableBits(np.arange(16), n)))
+    formula, table = checked(n), uniformity(program(8, TableBits(np.arange(16), n)))
     assert growth({4: [formula], 8: [table]}).status == "given as a table"
     assert growth({4: [formula], 8: [formula]}, at_best="relative").status == "relative"
     assert growth({4: [formula, formula], 8: [formula]}).status == "refused"

@@ -20,20 +20,20 @@ each_precision = pytest.mark.parametrize("precision", PRECISIONS, ids=str)
 def detecting(rows, restrict, *, weight=ONE):
     """A program that detects symbols where the head of `restrict(program, layer)` looks."""
     program = blank(rows, SYMBOLS)
-    codes, average, found = (program.register(name, SYMBOLS) for name in ("symbol", "average", "found"))
+    codes, average, detected = (program.register(name, SYMBOLS) for name in ("symbol", "average", "found"))
     program.embed(np.arange(len(SYMBOLS)), codes, weight)
     layer = program.layer()
-    detect(restrict(program, layer), layer.mlp, codes, average, found)
-    return program, found
+    detect(restrict(program, layer), layer.mlp, codes, average, detected)
+    return program, detected
 
 
 def words(rows, count=20):
     """Random words, most of them over few of the symbols, the last with a symbol that occurs once, at the end."""
     rng = np.random.default_rng(rows)
-    drawn = rng.integers(0, rng.integers(1, 6, (count, 1)), (count, rows))
-    drawn[-1] = 0
-    drawn[-1, -1] = 4
-    return drawn
+    tokens = rng.integers(0, rng.integers(1, 6, (count, 1)), (count, rows))
+    tokens[-1] = 0
+    tokens[-1, -1] = 4
+    return tokens
 
 
 def occurs(word):
@@ -43,20 +43,20 @@ def occurs(word):
 @each_precision
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 7, 15, 16, 17, 40, 200])
 def test_detection_in_every_row_however_long_the_word(precision, rows):
-    program, found = detecting(rows, lambda _, layer: everywhere(layer))
-    drawn = words(rows)
-    residual = run_words(program, precision, drawn)
-    expected = precision.one * np.array([occurs(word) for word in drawn])
-    assert np.array_equal(residual[..., found], np.repeat(expected[:, None], rows, axis=1))
+    program, detected = detecting(rows, lambda _, layer: everywhere(layer))
+    tokens = words(rows)
+    residual = run_words(program, precision, tokens)
+    expected = precision.one * np.array([occurs(word) for word in tokens])
+    assert np.array_equal(residual[..., detected], np.repeat(expected[:, None], rows, axis=1))
 
 
 @each_precision
 def test_detection_in_the_prefix_when_attention_is_causal(precision):
-    program, found = detecting(30, lambda _, layer: everywhere(layer))
-    drawn = words(30)
-    residual = run_words(program, precision, drawn, attention="causal")
-    expected = [[occurs(word[: i + 1]) for i in range(30)] for word in drawn]
-    assert np.array_equal(residual[..., found], precision.one * np.array(expected))
+    program, detected = detecting(30, lambda _, layer: everywhere(layer))
+    tokens = words(30)
+    residual = run_words(program, precision, tokens, attention="causal")
+    expected = [[occurs(word[: i + 1]) for i in range(30)] for word in tokens]
+    assert np.array_equal(residual[..., detected], precision.one * np.array(expected))
 
 
 @each_precision
@@ -74,42 +74,42 @@ def test_detection_within_a_block(precision, gadget, block):
             focus(head, code, code, copies=focus_copies(precision.p))
         return head
 
-    program, found = detecting(rows, restrict)
-    drawn = words(rows)
-    residual = run_words(program, precision, drawn)
-    expected = [[occurs(word[i // block * block :][:block]) for i in range(rows)] for word in drawn]
-    assert np.array_equal(residual[..., found], precision.one * np.array(expected))
+    program, detected = detecting(rows, restrict)
+    tokens = words(rows)
+    residual = run_words(program, precision, tokens)
+    expected = [[occurs(word[i // block * block :][:block]) for i in range(rows)] for word in tokens]
+    assert np.array_equal(residual[..., detected], precision.one * np.array(expected))
 
 
 @each_precision
 def test_codes_of_a_half_are_lost_in_a_long_word(precision):
     rows = 2 * precision.one
     halves = np.full(len(SYMBOLS), precision.one // 2)
-    program, found = detecting(rows, lambda _, layer: everywhere(layer), weight=halves)
+    program, detected = detecting(rows, lambda _, layer: everywhere(layer), weight=halves)
     residual = run_words(program, precision, words(rows)[-1:])
-    assert not residual[..., found[4]].any()
+    assert not residual[..., detected[4]].any()
 
 
 def two_rows():
     """Row 1 looks at row 0, and row 0 at itself."""
     program = blank(2)
-    own = program.code("own", n, 1)
+    row_code = program.code("own", n, 1)
     previous = program.code("previous", constant(0), 1)
-    return program, own, previous
+    return program, row_code, previous
 
 
 @each_precision
 def test_any_number_overwrites_any_other(precision):
-    program, own, previous = two_rows()
+    program, row_code, previous = two_rows()
     source = program.register("source")
     buffers = Buffers(program.register("first"), program.register("second"))
     start = buffers.current
     for _ in range(2):
         layer = program.layer()
         gather = layer.head()
-        eq(gather, previous, own)
+        eq(gather, previous, row_code)
         buffers = overwrite(
-            gather, itself(layer, own), source if len(program.layers) == 1 else buffers.current, buffers
+            gather, itself(layer, row_code), source if len(program.layers) == 1 else buffers.current, buffers
         )
     new_and_old = vectors(precision, 2, most=20_000)
     old = np.stack([np.zeros_like(new_and_old[:, 1]), new_and_old[:, 1]], axis=1)[..., None]
@@ -121,13 +121,13 @@ def test_any_number_overwrites_any_other(precision):
 
 def in_place(precision, values):
     """W ← W - W + W_new on one buffer, by two heads."""
-    program, own, previous = two_rows()
+    program, row_code, previous = two_rows()
     source, buffer = program.register("source"), program.register("buffer")
     layer = program.layer()
     gather = layer.head()
-    eq(gather, previous, own)
+    eq(gather, previous, row_code)
     gather.copy(source, buffer)
-    clear(itself(layer, own), buffer)
+    clear(itself(layer, row_code), buffer)
     contents = [
         (source, np.repeat(values[:, :1, None], 2, axis=1)),
         (buffer, np.repeat(values[:, 1:, None], 2, axis=1)),
@@ -154,9 +154,9 @@ DIGIT_SYMBOLS = ("0", "1", "&", "x")
 
 def encoder(rows, size):
     program = blank(rows, DIGIT_SYMBOLS)
-    own = program.code("own", n, bits_for(rows))
+    row_code = program.code("own", n, bits_for(rows))
     previous = program.code("previous", (n - 1).positive_part(), bits_for(rows))
-    pointer = binary_encoding(program, size, marker=2, digit_one=1, own=own, previous=previous)
+    pointer = binary_encoding(program, size, marker=2, digit_one=1, row_code=row_code, previous=previous)
     return program, pointer
 
 
@@ -221,10 +221,10 @@ def test_without_clearing_the_gathered_columns_pile_up(precision):
 # EMPTY
 
 
-def seen_or_not(precision, scores, place):
-    """(what EMPTY says, is there an exponential above 0 among the others?) for batches of scores; one row per score.
+def seen_or_not(precision, scores, sentinel_row):
+    """For batches of scores, one row per score: the flag that EMPTY computes, and whether all other exponentials are 0.
 
-    The sentinel stands in row `place` and has one of the scores, too.
+    The sentinel is in row `sentinel_row` and has one of the scores, too.
     """
     rows = scores.shape[1]
     program = blank(rows)
@@ -236,19 +236,19 @@ def seen_or_not(precision, scores, place):
     residual = np.zeros((len(scores), rows, program.width), dtype=np.int64)
     residual[..., program.one] = precision.one
     residual[..., score] = scores[..., None]
-    residual[:, place, sentinel] = precision.one
+    residual[:, sentinel_row, sentinel] = precision.one
     after = ReferenceEngine().session(assemble(program, precision)).layers(residual, 0, 1)
-    others = np.delete(exp(scores, precision), place, axis=1)
-    return after[..., alone][..., 0], ~others.any(axis=1)
+    other_exponentials = np.delete(exp(scores, precision), sentinel_row, axis=1)
+    return after[..., alone][..., 0], ~other_exponentials.any(axis=1)
 
 
 @pytest.mark.parametrize(("p", "rows"), [(1, 1), (1, 2), (1, 3), (1, 4), (2, 2), (2, 3)])
 def test_empty_for_all_scores(p, rows):
     precision = Precision(p)
     scores = np.array(list(product(precision.numbers(), repeat=rows)))
-    for place in range(rows):
-        found, expected = seen_or_not(precision, scores, place)
-        assert np.array_equal(found, np.repeat(precision.one * expected[:, None], rows, axis=1))
+    for sentinel_row in range(rows):
+        actual, expected = seen_or_not(precision, scores, sentinel_row)
+        assert np.array_equal(actual, np.repeat(precision.one * expected[:, None], rows, axis=1))
 
 
 @each_precision
@@ -258,9 +258,9 @@ def test_empty_for_many_rows_of_saturating_scores(precision):
     faint = rng.choice([-precision.bound, -precision.bound + 1, -2 * precision.one], (60, 40))
     none = np.full((1, 40), -precision.bound)
     for scores in (spread, faint, none):
-        found, expected = seen_or_not(precision, scores, 17)
-        assert np.array_equal(found[:, 0] == precision.one, expected)
-        assert set(np.unique(found)) <= {0, precision.one}
+        actual, expected = seen_or_not(precision, scores, 17)
+        assert np.array_equal(actual[:, 0] == precision.one, expected)
+        assert set(np.unique(actual)) <= {0, precision.one}
     assert expected.all()
 
 
@@ -268,5 +268,5 @@ def test_a_sentinel_that_is_not_faint_is_caught(monkeypatch):
     monkeypatch.setattr(whole_layers, "ABOVE_FAINTEST", B)
     precision = Precision(2)
     scores = np.array(list(product(precision.numbers(), repeat=2)))
-    found, expected = seen_or_not(precision, scores, 0)
-    assert not np.array_equal(found[:, 0], precision.one * expected)
+    actual, expected = seen_or_not(precision, scores, 0)
+    assert not np.array_equal(actual[:, 0], precision.one * expected)

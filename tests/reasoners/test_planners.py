@@ -1,4 +1,5 @@
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -8,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unmask.errors import PlannerError
-from unmask.numerics.arithmetic import Precision
 from unmask.reasoners.decoding import Tape
 from unmask.reasoners.planners import (
     Blockwise,
@@ -39,7 +39,7 @@ NAMES = [
 def situation(masked, sure=None, *, step=0, first_row=2):
     masked = np.array([masked], dtype=bool)
     sure = np.zeros(masked.shape, dtype=np.int64) if sure is None else np.array([sure])
-    return Situation(step, first_row, masked, sure, Precision(2))
+    return Situation(step, first_row, masked, sure, one=4)
 
 
 def chosen(planner, masked, sure=None, **rest):
@@ -130,13 +130,53 @@ def test_planners_choose_masked_slots_only_and_always_go_on(name, slots, step):
     assert bool(found) == any(masked)
 
 
+def is_choice_of_floats_the_same(planner, of_integers):
+    """Return whether the planner chooses the same slots from integers and from the same numbers as floats."""
+    of_floats = replace(of_integers, confidence=of_integers.confidence / of_integers.one, one=1.0)
+    return np.array_equal(planner.choose(of_integers), planner.choose(of_floats))
+
+
+class WithoutUnit:
+    """A wrong planner: a threshold that ignores that the integer 4 means the number 1."""
+
+    def choose(self, situation):
+        return situation.masked & (situation.confidence > 1)
+
+
+class AtThreshold:
+    """A wrong planner: of floats, a confidence at the threshold counts as above it."""
+
+    def choose(self, situation):
+        if situation.confidence.dtype == np.int64:
+            return situation.masked & (situation.confidence > situation.one)
+        return situation.masked & (situation.confidence >= situation.one)
+
+
+@settings(max_examples=300)
+@given(
+    st.sampled_from([name for name in NAMES if "uniform" not in name] + ["left-to-right:1", "blockwise:2"])
+    | st.integers(-16, 16).map(lambda quarters: f"threshold:{quarters}/4"),
+    st.lists(st.tuples(st.booleans(), st.integers(-15, 15)), min_size=1, max_size=9),
+)
+def test_planners_choose_the_same_from_integers_and_from_floats(name, slots):
+    """Nine slots with 31 values often tie, and a multiple of 1/4 often is the confidence of a slot."""
+    masked, sure = [m for m, _ in slots], [c for _, c in slots]
+    assert is_choice_of_floats_the_same(parse_planner(name, tape=None), situation(masked, sure))
+
+
+@pytest.mark.parametrize(("wrong", "sure"), [(WithoutUnit(), [0, 3, 9]), (AtThreshold(), [0, 4, 9])])
+def test_a_planner_that_treats_floats_differently_is_noticed(wrong, sure):
+    assert is_choice_of_floats_the_same(Threshold(Fraction(1)), situation([1, 1, 1], sure))
+    assert not is_choice_of_floats_the_same(wrong, situation([1, 1, 1], sure))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_batch_is_one_word_after_the_other(name):
     planner = parse_planner(name, TAPE)
     masked = np.array([[1, 1, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0], [1, 1, 1, 1]], dtype=bool)
     sure = np.array([[0, 3, 9, 3], [1, 1, 1, 1], [0, 0, 0, 0], [-15, 2, 2, 0]])
-    together = planner.choose(Situation(0, 1, masked, sure, Precision(2)))
-    apart = [planner.choose(Situation(0, 1, masked[i : i + 1], sure[i : i + 1], Precision(2))) for i in range(4)]
+    together = planner.choose(Situation(0, 1, masked, sure, one=4))
+    apart = [planner.choose(Situation(0, 1, masked[i : i + 1], sure[i : i + 1], one=4)) for i in range(4)]
     assert np.array_equal(together, np.concatenate(apart))
 
 
@@ -183,3 +223,9 @@ def test_names_of_planners(text, planner):
 def test_unknown_planners_are_refused(text, sentence):
     with pytest.raises(PlannerError, match=sentence):
         parse_planner(text, TAPE)
+
+
+@pytest.mark.parametrize("text", ["uniform", "uniform:2", "blockwise:2:uniform:1"])
+def test_a_random_planner_needs_a_tape(text):
+    with pytest.raises(PlannerError, match=r"the planner '.*uniform.*' is random and cannot be a sampler"):
+        parse_planner(text, tape=None)

@@ -48,11 +48,11 @@ MISTAKES = {
         r"at N = 3 slot\[0\] depends on itself: slot\[0\] reads slot\[1\] reads slot\[2\] reads slot\[0\]",
     ),
     "raises": (
-        lambda: Interpreter(chain(lambda *given: given[9]), 3).run("aba"),
+        lambda: Interpreter(chain(lambda *arguments: arguments[9]), 3).run("aba"),
         r"the rule of slot\[0\] \(line \d+ of test_mistakes.py\) raises IndexError .* for \(False, a\)",
     ),
     "value outside": (
-        lambda: Interpreter(chain(lambda *given: given[-1]), 3).run("aba"),
+        lambda: Interpreter(chain(lambda *arguments: arguments[-1]), 3).run("aba"),
         r"the rule of slot\[0\] \(line \d+ of .*\) gives 'a' for \(False, a\), which is not among the values of slot",
     ),
     "not a collection": (

@@ -7,8 +7,8 @@ import pytest
 
 from samplers.by_formula import Fixed
 from unmask.errors import UnmaskError
-from unmask.samplers.benchmark_subject import Subject
 from unmask.samplers.editing_rules import BlockRefinement, DiffusionGemma, JointThreshold, Llada21
+from unmask.samplers.problem_subject import Subject
 from unmask.samplers.sampler_names import EDITING_ZOO, zoo
 from unmask.samplers.sampling_loop import masks, sample
 

@@ -11,9 +11,9 @@ import pytest
 from unmask.samplers.law_comparison import (
     SHARPNESS,
     Bench,
+    CannotEnumerate,
     Scripted,
-    TooMany,
-    _Asked,
+    _EndOfScript,
     compare_samplers,
     exact_distance,
     exact_law,
@@ -242,10 +242,10 @@ def test_an_enumeration_that_weighs_wrongly_is_seen(monkeypatch):
     def crooked(self, slots, count):
         try:
             return honest(self, slots, count)
-        except _Asked as asked:
+        except _EndOfScript as asked:
             weights = [1 + outcome[0] for _, outcome in asked.outcomes]
             pairs = zip(weights, asked.outcomes, strict=True)
-            raise _Asked([(w / sum(weights), outcome) for w, (_, outcome) in pairs]) from None
+            raise _EndOfScript([(w / sum(weights), outcome) for w, (_, outcome) in pairs]) from None
 
     monkeypatch.setattr(Scripted, "subset", crooked)
     bench = Bench(law_from_json(NGRAM), 3)
@@ -278,13 +278,13 @@ def test_all_at_once_misses_what_parity_asks():
 
 def test_what_draws_from_a_continuum_or_too_often_is_sampled():
     bench = Bench(law_from_json(HMM), 3)
-    with pytest.raises(TooMany):
+    with pytest.raises(CannotEnumerate):
         exact_law(bench.predictor, P2(3, tau=1.0), 3)
     run = bench.run(P2(3, tau=1.0), 3, runs=500, seed=0)
     assert (run.distance.exact, run.distance.runs) == (False, 500)
     assert run.distance.tv_error > 0
     long = Bench(law_from_json(HMM), 12)
-    with pytest.raises(TooMany):
+    with pytest.raises(CannotEnumerate):
         exact_law(long.predictor, Llada(6, temperature=1.0, remasking="random"), 12)
 
 

@@ -10,7 +10,7 @@ from samplers.by_formula import Mixed, confident
 from unmask.errors import UnmaskError
 from unmask.limits import Budget
 from unmask.samplers.rule_interface import LARGEST, SMALLEST, SamplerError
-from unmask.samplers.sampler_names import NOT_TYPED, RULES, parse_sampler
+from unmask.samplers.sampler_names import NOT_TYPED, PLANNED, RULES, parse_sampler
 from unmask.samplers.sampling_loop import Write, masks, sample
 from unmask.samplers.write_once_rules import FastDllm, Llada
 
@@ -96,7 +96,7 @@ PARAMETERS = [
     (name, field.name, "float" in str(field.type))
     for name, rule in RULES.items()
     for field in fields(rule)
-    if field.name not in NOT_TYPED and "str" not in str(field.type)
+    if name != PLANNED and field.name not in NOT_TYPED and "str" not in str(field.type)
 ]
 
 

@@ -16,7 +16,7 @@ from unmask.testing.random_model import all_words
 from unmask.theorems import cot_to_ac0 as module
 from unmask.theorems.cot_to_ac0 import cot_to_ac0, depth_bound
 from unmask.verification.circuits.constant_depth import token_bits
-from unmask.verification.outcomes import outcomes
+from unmask.verification.model_outcomes import outcomes
 from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head
 

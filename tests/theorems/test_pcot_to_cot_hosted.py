@@ -11,8 +11,8 @@ from unmask.engines.fast import FastEngine
 from unmask.errors import AttendsToNothing
 from unmask.numerics.arithmetic import Precision
 from unmask.programs import hosted_masks
+from unmask.programs.addressed_rows import ScoreTables
 from unmask.programs.hosted_masks import HostedMasks
-from unmask.programs.score_tables import ScoreTables
 from unmask.reasoners.run_words import run
 from unmask.testing import random_model
 from unmask.testing.draws import Draws
@@ -134,7 +134,7 @@ def _symbols_not_hidden(monkeypatch):
     nothing = np.zeros(0, dtype=np.int64)
 
     def of(cls, *arguments):
-        return replace(real(cls, *arguments), current=nothing, symbol_block=nothing)
+        return replace(real(cls, *arguments), mask_block_flags=nothing, symbol_block_flags=nothing)
 
     monkeypatch.setattr(HostedMasks, "of", classmethod(of))
 

@@ -88,13 +88,13 @@ def looks_back(precision):
     """A chain whose rows attend to the row before, if it is not a mask: beyond the current block there is Z = 0."""
     vocabulary, rows = ("a", "0", "1", "m"), 5
     program = Program(vocabulary, len(vocabulary), 1, rows, "causal")
-    own_code = program.code("own", n, bits_for(rows))
+    row_code = program.code("own", n, bits_for(rows))
     before = program.code("before", (n - 1).positive_part(), bits_for(rows))
     masked, symbols = program.register("masked"), program.register("seen", 3)
     program.embed(3, masked)
     program.embed(np.arange(3), symbols)
     head = program.layer().head()
-    eq(head, before, own_code)
+    eq(head, before, row_code)
     hide(head, masked)
     head.copy(symbols, np.roll(symbols, -1))
     program.read_out(np.arange(3), symbols, B)

@@ -10,8 +10,8 @@ from unmask.engines.fast import FastEngine
 from unmask.errors import AttendsToNothing
 from unmask.numerics.arithmetic import Precision, clip
 from unmask.programs import mirrored_rows
+from unmask.programs.addressed_rows import ScoreTables
 from unmask.programs.mirrored_rows import Mirror, MirroredRows
-from unmask.programs.score_tables import ScoreTables
 from unmask.reasoners.run_words import run
 from unmask.testing import random_model
 from unmask.testing.draws import Draws
@@ -216,7 +216,7 @@ def _mirror_in_order(monkeypatch):
 
     def of(cls, *arguments):
         rows = real(cls, *arguments)
-        return replace(rows, mirror=replace(rows.mirror, origin=rows.own, address=rows.address, hidden=rows.spare))
+        return replace(rows, mirror=replace(rows.mirror, origin=rows.row_code, address=rows.address, hidden=rows.spare))
 
     monkeypatch.setattr(MirroredRows, "of", classmethod(of))
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from unmask.errors import UnmaskError
-from unmask.testing.random_model import drawn
+from unmask.testing.random_model import cached_model
 from unmask.theorems import cot_and_pcot
 from unmask.theorems.all_theorems import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
 from unmask.theorems.conversion_checks import check_theorem, random_transformer
@@ -18,7 +18,7 @@ ALL = [pytest.param(theorem, id=theorem.stem) for theorem in (*THEOREMS, *VARIAN
 
 def sources(theorem, seeds, **sizes):
     for seed in seeds:
-        source = drawn(seed, theorem.source, seed % 4, precision=2, **sizes)
+        source = cached_model(seed, theorem.source, seed % 4, precision=2, **sizes)
         try:
             yield source, theorem.convert(source).model
         except UnmaskError:  # topk_to_mdm refuses models that rank
@@ -38,7 +38,7 @@ def test_the_formula_is_the_price(theorem):
 @pytest.mark.parametrize("theorem", [one for one in ALL if one.id != "pcot_to_cot_hosted"])
 def test_width_is_logarithmic_and_alphabet_and_depth_are_constant(theorem):
     for seed in range(8):
-        source = drawn(seed, theorem.source, seed % 4, precision=2)
+        source = cached_model(seed, theorem.source, seed % 4, precision=2)
         assert theorem.growth(SourceSize.of(source).as_in_the_paper()).as_promised
 
 
@@ -58,7 +58,7 @@ def test_conversions_of_transformers_too(theorem):
 def test_a_causal_source_in_an_unmasked_model_is_said_to_cost_more():
     """`hide_later` takes two columns per row: the check must see that."""
     theorem = next(theorem for theorem in THEOREMS if theorem.stem == "plt_to_mdm")
-    source = SourceSize.of(drawn(3, "plt", 2, precision=2)).as_in_the_paper()
+    source = SourceSize.of(cached_model(3, "plt", 2, precision=2)).as_in_the_paper()
     causal = replace(source, transformers={"model": replace(source.model, attention="causal")})
     assert theorem.growth(source).to_json() == {"width": "O(log)", "layers": "O(1)", "symbols": "O(1)"}
     assert theorem.growth(causal).to_json() == {"width": "not O(log)", "layers": "O(1)", "symbols": "O(1)"}
@@ -75,7 +75,7 @@ def test_a_causal_source_in_an_unmasked_model_is_said_to_cost_more():
 )
 def test_bounds_that_grow_too_fast_are_caught(worse, which):
     """A column per row, a square of a logarithm, a symbol per step, a layer per bit."""
-    source = SourceSize.of(drawn(1, "cot", 2, precision=2))
+    source = SourceSize.of(cached_model(1, "cot", 2, precision=2))
     good = bound_growth(cot_and_pcot.COT_TO_PCOT.most, source)
     bad = bound_growth(lambda size: worse(size, cot_and_pcot.COT_TO_PCOT.most(size)), source)
     assert good.as_promised

@@ -1,4 +1,4 @@
-"""One page: small, whole, and deaf to what its data says."""
+"""The page is small and complete, and its data cannot change it."""
 
 import json
 import random
@@ -73,7 +73,7 @@ def test_hostile_strings_stay_data():
     calm.feed(html_page.render(view_of(compile_problem("(a|b)*abb", "mdm", length=4), "aabb", [])))
     assert [tag for tag, _ in elements.tags] == [tag for tag, _ in calm.tags]
     assert "\u202e" not in page
-    assert "boom()" in unescape(page)  # it was there to be tried
+    assert "boom()" in unescape(page)  # it was in the input
 
 
 def test_json_cannot_end_its_element():
@@ -109,23 +109,23 @@ def test_pages_stay_small_at_length_64(problem):
     assert [panel["leftOut"] for panel in data_of(page)["panels"]] == [[] for _ in panels]
 
 
-def test_what_does_not_fit_is_left_out_and_said(abb):
+def test_details_that_do_not_fit_are_left_out_and_listed(abb):
     view = view_of(abb, "abbaabbababababb", ["cot"])
     whole = len(html_page.render(view))
-    seen = set()
+    notes = set()
     for at_most in range(whole, whole - 14_000, -300):
         for panel in data_of(html_page.render(view, at_most=at_most))["panels"]:
-            said = panel["leftOut"][0] if panel["leftOut"] else None
-            seen.add(said)
+            note = panel["leftOut"][0] if panel["leftOut"] else None
+            notes.add(note)
             stages = sum(len(t["stages"]) for t in panel["transformers"])
-            if said == LEFT_OUT[Detail.no_registers]:
+            if note == LEFT_OUT[Detail.no_registers]:
                 assert stages == 0
                 assert panel["heads"]
-            if said == LEFT_OUT[Detail.canvas_only]:
+            if note == LEFT_OUT[Detail.canvas_only]:
                 assert stages == 0
                 assert not panel["heads"]
             assert unpacked(panel["tokens"]).shape[1] >= 31
-    assert seen == set(LEFT_OUT.values())
+    assert notes == set(LEFT_OUT.values())
 
 
 def test_a_run_too_large_to_watch_shows_its_canvas(abb, monkeypatch):
@@ -133,7 +133,7 @@ def test_a_run_too_large_to_watch_shows_its_canvas(abb, monkeypatch):
     panel = panel_of(abb, "abbaabbababababb")
     assert panel.trace.accepted is True
     assert panel.edges == []
-    assert any("too large to record" in sentence for sentence in panel.left_out)
+    assert any("too large to record" in note for note in panel.left_out)
     html_page.render(View("", "", (panel,)))
 
 
@@ -162,7 +162,7 @@ def test_text_is_cut_in_the_middle():
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "cell"),
     [
         ("abb", "abb"),
         ("\u202ea", "\\u{202e}a"),
@@ -172,5 +172,5 @@ def test_text_is_cut_in_the_middle():
         ("\ud800", "\\u{d800}"),
     ],
 )
-def test_every_character_shows(text, shown):
-    assert in_a_cell(text) == shown
+def test_every_character_shows(text, cell):
+    assert in_a_cell(text) == cell

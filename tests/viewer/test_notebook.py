@@ -1,4 +1,4 @@
-"""A trace in a notebook: the viewer in a frame, for every kind of run, and whatever its symbols are."""
+"""A trace in a notebook: the viewer in a frame, for every kind of run and any symbols."""
 
 import re
 from dataclasses import replace
@@ -13,7 +13,7 @@ from unmask.weights.kinds import KINDS
 
 
 class Frame(HTMLParser):
-    """The one element that a trace shows, and its attributes as a browser reads them."""
+    """Return the single element that shows a trace, and its attributes as a browser reads them."""
 
     def __init__(self, text):
         super().__init__()
@@ -39,9 +39,9 @@ def test_every_kind_of_run_shows_itself(kind, options):
 def test_symbols_cannot_leave_the_frame():
     trace = run_word(random_model(5, "mdm", 2), "ab")
     hostile = tuple(f'"></iframe><script>alert({i})</script>' for i in range(len(trace.vocabulary)))
-    shown = replace(trace, vocabulary=hostile, mask=hostile[-1])._repr_html_()
-    assert Frame(shown).tags == ["iframe"]
-    assert re.findall(r"<[a-z/]+", shown) == ["<iframe", "</iframe"]
+    html = replace(trace, vocabulary=hostile, mask=hostile[-1])._repr_html_()
+    assert Frame(html).tags == ["iframe"]
+    assert re.findall(r"<[a-z/]+", html) == ["<iframe", "</iframe"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The page in a real browser: what it draws, how it is driven, and that it asks for nothing."""
+"""The page in a real browser: its drawing, its controls, and that it sends no request."""
 
 from html import escape
 
@@ -16,17 +16,17 @@ from .test_html_page import hostile_view
 
 
 @pytest.fixture
-def ready(open_page):
-    """A page that shows its runs, with nothing said on the console."""
+def load_page(open_page):
+    """Open a page and wait for its runs; nothing may be printed on the console."""
     opened = []
 
-    def shown(address, **options):
+    def load(address, **options):
         observed = open_page(address, **options)
         observed.page.wait_for_selector("html[data-ready]")
         opened.append(observed)
         return observed.page
 
-    yield shown
+    yield load
     for observed in opened:
         assert observed.complaints == []
         assert all(request.startswith("file://") for request in observed.requests)
@@ -34,7 +34,7 @@ def ready(open_page):
 
 
 def click_cell(page, panel, line, column):
-    place = page.evaluate(
+    position = page.evaluate(
         """([p, line, column]) => {
             const { state, centre } = unmaskView, panel = state.panels[p];
             const [x, y] = centre(panel, state, line, column);
@@ -46,34 +46,34 @@ def click_cell(page, panel, line, column):
         [panel, line, column],
     )
     box = page.locator(".space").nth(panel).bounding_box()
-    page.mouse.click(box["x"] + place[0], box["y"] + place[1])
+    page.mouse.click(box["x"] + position[0], box["y"] + position[1])
 
 
 def rows_read(page, selector):
-    """{(transformer, layer, head): {row: weight}} of what the page shows."""
-    found = {}
+    """Return {(transformer, layer, head): {row: weight}} as the page shows it."""
+    rows = {}
     for data in page.locator(selector).evaluate_all("all => all.map(e => ({...e.dataset}))"):
         head = data["transformer"], int(data["layer"]), int(data["head"])
-        found.setdefault(head, {})[int(data["row"])] = int(data["weight"])
-    return found
+        rows.setdefault(head, {})[int(data["row"])] = int(data["weight"])
+    return rows
 
 
 def rows_of_the_reference(trace, step, row):
-    found = {}
+    rows = {}
     for name, weights in trace.activations.items():
         if name.startswith(f"steps.{step}.") and name.endswith(".weights"):
             _, _, transformer, _, layer, _, head, _ = name.split(".")
             keys = np.flatnonzero(weights[row]).tolist()
-            found[transformer, int(layer), int(head)] = {key: int(weights[row, key]) for key in keys}
-    return found
+            rows[transformer, int(layer), int(head)] = {key: int(weights[row, key]) for key in keys}
+    return rows
 
 
 def step_shown(page):
     return page.locator("#tick").inner_text()
 
 
-def test_a_click_shows_the_rows_that_the_reference_engine_reads(ready, abb, abb_page):
-    page = ready(abb_page)
+def test_a_click_shows_the_rows_that_the_reference_engine_reads(load_page, abb, abb_page):
+    page = load_page(abb_page)
     trace = run_word(abb, WORD, engine=ReferenceEngine(), record=True)
     for line, column in ((1, 16), (1, 23), (2, 25), (3, 29), (4, 30), (3, 30)):
         click_cell(page, 0, line, column)
@@ -85,23 +85,23 @@ def test_a_click_shows_the_rows_that_the_reference_engine_reads(ready, abb, abb_
         assert page.locator("#details h3").first.inner_text().startswith(f"Slot {column - 16}")
 
 
-def test_a_click_in_the_chain_shows_the_row_before(ready, abb_page):
-    page = ready(abb_page)
+def test_a_click_in_the_chain_shows_the_row_before(load_page, abb_page):
+    page = load_page(abb_page)
     trace = run_word(compile_problem("(a|b)*abb", "cot", length=16), WORD, engine=ReferenceEngine(), record=True)
     click_cell(page, 1, 5, 20)  # the fifth symbol is decided by row 19
     assert rows_read(page, "#reads tr") == rows_of_the_reference(trace, 4, 19)
-    click_cell(page, 1, 9, 20)  # later it is a row like any other
+    click_cell(page, 1, 9, 20)  # later the row is read like any other
     assert rows_read(page, "#reads tr") == rows_of_the_reference(trace, 8, 20)
 
 
-def test_registers_have_names_and_values_and_the_planner_a_reason(ready, abb_page):
-    page = ready(abb_page)
+def test_registers_have_names_and_values_and_the_planner_a_reason(load_page, abb_page):
+    page = load_page(abb_page)
     click_cell(page, 0, 4, 30)
     assert page.locator("#happened").inner_text() == "The planner chose this masked slot, and the predictor wrote 1."
     why = page.locator("#why").inner_text()
     assert "take has the larger logit" in why
-    held = page.locator("#registers [data-register=left] dd").inner_text()
-    assert held == "a 1"
+    value = page.locator("#registers [data-register=left] dd").inner_text()
+    assert value == "a 1"
     assert page.locator("#registers [data-register=right] dd").inner_text() == "abb 1"
     page.locator("#stage").select_option(label="planner, after layer 0")
     assert page.locator("#registers [data-register=masked] dd").inner_text() == "1"
@@ -110,10 +110,10 @@ def test_registers_have_names_and_values_and_the_planner_a_reason(ready, abb_pag
     assert "keep has the larger logit" in page.locator("#why").inner_text()
 
 
-def test_the_keyboard_steps(ready, abb_page):
-    page = ready(abb_page)
+def test_the_keyboard_steps(load_page, abb_page):
+    page = load_page(abb_page)
     assert step_shown(page) == "step 16 of 16"
-    for key, shown in [
+    for key, line in [
         ("Home", 0),
         ("ArrowRight", 1),
         ("ArrowRight", 2),
@@ -124,7 +124,7 @@ def test_the_keyboard_steps(ready, abb_page):
         ("ArrowLeft", 0),
     ]:
         page.keyboard.press(key)
-        assert step_shown(page) == f"step {shown} of 16"
+        assert step_shown(page) == f"step {line} of 16"
     assert page.locator("section[data-kind=mdm] .state").inner_text() == "step 0 of 4"
     for _ in range(4):
         page.keyboard.press("ArrowRight")
@@ -133,8 +133,8 @@ def test_the_keyboard_steps(ready, abb_page):
     assert page.locator("section[data-kind=cot] .state").inner_text() == "step 4 of 16"
 
 
-def test_it_plays_and_pauses(ready, abb_page):
-    page = ready(abb_page)
+def test_it_plays_and_pauses(load_page, abb_page):
+    page = load_page(abb_page)
     page.locator("#speed").select_option("120")
     page.locator("#title").click()
     page.keyboard.press("Space")
@@ -149,8 +149,8 @@ def test_it_plays_and_pauses(ready, abb_page):
     page.locator("#play[aria-label=play]").wait_for()
 
 
-def test_the_choice_moves_with_shift(ready, abb_page):
-    page = ready(abb_page)
+def test_the_choice_moves_with_shift(load_page, abb_page):
+    page = load_page(abb_page)
     click_cell(page, 0, 1, 20)
     page.keyboard.press("Shift+ArrowRight")
     assert page.locator("#details h3").first.inner_text().startswith("Slot 5 · step 1")
@@ -159,8 +159,8 @@ def test_the_choice_moves_with_shift(ready, abb_page):
     assert step_shown(page) == "step 2 of 16"
 
 
-def test_the_tree_is_drawn_over_its_input(ready, abb_page):
-    page = ready(abb_page)
+def test_the_tree_is_drawn_over_its_input(load_page, abb_page):
+    page = load_page(abb_page)
     count = (
         "() => [...document.querySelectorAll('section[data-kind=mdm] svg.under .edge')]"
         ".map(e => e.getAttribute('d').split('M').length - 1)"
@@ -182,12 +182,12 @@ def test_the_tree_is_drawn_over_its_input(ready, abb_page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_both_schemes_and_the_toggle(ready, abb_page, scheme):
+def test_both_schemes_and_the_toggle(load_page, abb_page, scheme):
     def brightness():
         colour = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
-        return sum(int(part) for part in colour.strip("rgb()").split(","))
+        return sum(int(channel) for channel in colour.strip("rgb()").split(","))
 
-    page = ready(abb_page, color_scheme=scheme)
+    page = load_page(abb_page, color_scheme=scheme)
     assert (brightness() > 380) == (scheme == "light")
     page.locator("#theme").click()
     assert (brightness() > 380) == (scheme == "dark")
@@ -196,8 +196,8 @@ def test_both_schemes_and_the_toggle(ready, abb_page, scheme):
 
 
 @pytest.mark.parametrize("width", [360, 768])
-def test_narrow_pages_do_not_scroll_sideways(ready, abb_page, width):
-    page = ready(abb_page, width=width, height=740)
+def test_narrow_pages_do_not_scroll_sideways(load_page, abb_page, width):
+    page = load_page(abb_page, width=width, height=740)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     click_cell(page, 0, 2, 25)
     assert page.locator("#details h3").first.inner_text().startswith("Slot 9 · step 2")
@@ -211,10 +211,10 @@ def test_narrow_pages_do_not_scroll_sideways(ready, abb_page, width):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_is_shown(ready, tmp_path, kind):
+def test_every_kind_is_shown(load_page, tmp_path, kind):
     path = tmp_path / "page.html"
     path.write_text(render(view_of(compile_problem("(a|b)*abb", kind, length=4), "babb", [])), encoding="utf-8")
-    page = ready(path.as_uri())
+    page = load_page(path.as_uri())
     assert page.locator("section.panel .state").inner_text().startswith("accepted ✓ after")
     assert page.locator("#details .symbol").inner_text() == "1"
     assert "1" in page.locator("#why .chosen").last.inner_text()
@@ -224,28 +224,28 @@ def test_every_kind_is_shown(ready, tmp_path, kind):
     assert page.locator("#registers [data-register]").count() >= 3
 
 
-def test_hostile_strings_do_nothing_but_show(ready, tmp_path):
+def test_hostile_strings_do_nothing_but_show(load_page, tmp_path):
     view, symbols = hostile_view()
     path = tmp_path / "hostile.html"
     path.write_text(render(view), encoding="utf-8")
-    page = ready(path.as_uri())
+    page = load_page(path.as_uri())
     page.evaluate("() => { globalThis.boom = () => document.title = 'boom' }")
-    shown = set()
+    texts = set()
     for line in range(3):
         for column in range(4, 7):
             click_cell(page, 0, line, column)
-            shown.add(page.locator("#details .symbol").text_content())
-    assert shown & {s for s in symbols if "<" in s or "&" in s}
+            texts.add(page.locator("#details .symbol").text_content())
+    assert texts & {s for s in symbols if "<" in s or "&" in s}
     assert page.title() != "boom"
     assert page.locator("script").count() == 2
 
 
-def test_length_64_beside_its_chain(ready, tmp_path):
+def test_length_64_beside_its_chain(load_page, tmp_path):
     model = compile_problem("(a|b)*abb", "mdm", length=64)
     path = tmp_path / "long.html"
     path.write_text(render(view_of(model, "ab" * 30 + "babb", ["cot"])), encoding="utf-8")
     assert path.stat().st_size < 2_000_000
-    page = ready(path.as_uri())
+    page = load_page(path.as_uri())
     click_cell(page, 1, 40, 103)
     assert page.locator("#details h3").first.inner_text().startswith("Slot 39 · step 40 · chain of thought")
     click_cell(page, 0, 6, 126)
@@ -263,7 +263,7 @@ def test_without_scripts_the_runs_are_text(open_page, abb_page):
 
 
 def test_it_can_be_embedded(open_page, tmp_path, abb):
-    """As a notebook does: the whole page as the `srcdoc` of a frame, which may run scripts and nothing more."""
+    """As in a notebook: the whole page is the `srcdoc` of a frame that may only run scripts."""
     page = render(view_of(abb, WORD, []))
     outer = tmp_path / "notebook.html"
     outer.write_text(f'<iframe sandbox="allow-scripts" srcdoc="{escape(page)}"></iframe>', encoding="utf-8")
@@ -274,8 +274,8 @@ def test_it_can_be_embedded(open_page, tmp_path, abb):
     assert observed.complaints == []
 
 
-def test_keyboard_alone_reaches_everything(ready, abb_page):
-    page = ready(abb_page)
+def test_keyboard_alone_reaches_everything(load_page, abb_page):
+    page = load_page(abb_page)
     reached = set()
     name = "() => { const e = document.activeElement; return e.id || e.className || e.name; }"
     for _ in range(24):

@@ -1,4 +1,4 @@
-"""What a page holds of a run is what the reference engine computes, for every kind."""
+"""The values in a page are those of the reference engine, for every kind."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from unmask.weights.kinds import KINDS
 
 from .unpacking import unpacked
 
-# Arrays survive the way into a page.
+# Arrays are encoded and decoded without loss.
 
 
 @pytest.mark.parametrize(
@@ -64,30 +64,30 @@ def moment_name(trace, moment, transformer):
 def test_attention_and_registers_are_those_of_the_reference(problem, kind, length):
     model, word, trace = run_of(problem, kind, length)
     document = panel_of(model, word).to_json()
-    found = {}
+    unpacked_values = {}
     for head in document["heads"]:
         counts, keys, weights = (unpacked(head[name]) for name in ("counts", "keys", "weights"))
-        place = 0
+        start = 0
         for i, rows in enumerate(counts):
             prefix = moment_name(trace, head["first"] + i, head["transformer"])
             name = f"{prefix}.layers.{head['layer']}.heads.{head['head']}.weights"
-            found[name] = np.zeros_like(trace.activations[name])
+            unpacked_values[name] = np.zeros_like(trace.activations[name])
             for row, count in enumerate(rows.tolist()):
-                if row >= len(found[name]):
+                if row >= len(unpacked_values[name]):
                     assert count == 0
                     break
-                found[name][row, keys[place : place + count]] = weights[place : place + count]
-                place += count
-        assert place == len(keys) == len(weights)
+                unpacked_values[name][row, keys[start : start + count]] = weights[start : start + count]
+                start += count
+        assert start == len(keys) == len(weights)
     for transformer in document["transformers"]:
         for stage in transformer["stages"]:
             for i, rows in enumerate(unpacked(stage["values"])):
                 prefix = moment_name(trace, stage["first"] + i, transformer["name"])
                 name = f"{prefix}.embed" if stage["stage"] == 0 else f"{prefix}.layers.{stage['stage'] - 1}.residual"
-                found[name] = rows[: len(trace.activations[name])]
-    assert found.keys() == trace.activations.keys()
+                unpacked_values[name] = rows[: len(trace.activations[name])]
+    assert unpacked_values.keys() == trace.activations.keys()
     for name, value in trace.activations.items():
-        assert np.array_equal(found[name], value), name
+        assert np.array_equal(unpacked_values[name], value), name
 
 
 @pytest.mark.parametrize(("problem", "kind", "length"), RUNS)
@@ -109,8 +109,8 @@ def test_decisions_are_those_that_were_taken(problem, kind, length):
     assert checked or problem.startswith("random:")  # random planners may choose nothing
     if "planner" in transformers:
         keep, take = np.moveaxis(unpacked(transformers["planner"]["decided"]["values"]), 2, 0)
-        taken = np.stack([np.pad(c, (history.first_slot, 0)) for c in trace.chosen])
-        assert np.array_equal(take > keep, taken)
+        chosen = np.stack([np.pad(c, (history.first_slot, 0)) for c in trace.chosen])
+        assert np.array_equal(take > keep, chosen)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -120,4 +120,4 @@ def test_a_recorded_trace_shows_the_same_without_its_model(kind):
     assert np.array_equal(ours.history.tokens, alone.history.tokens)
     assert np.array_equal(ours.history.change, alone.history.change)
     assert ours.edges == alone.edges
-    assert any("Logits" in sentence for sentence in alone.left_out)
+    assert any("Logits" in note for note in alone.left_out)

@@ -1,4 +1,4 @@
-"""The picture of a run is well formed, says what happened, and the one in the documentation is what the code draws."""
+"""The picture of a run is well formed and describes the run; the picture in the documentation is up to date."""
 
 from pathlib import Path
 from xml.etree import ElementTree
@@ -21,15 +21,14 @@ def test_the_picture_of_the_documentation_is_in_step(abb):
 
 
 def test_the_picture_is_a_tree_beside_a_chain(abb):
-    drawn = ElementTree.fromstring(picture(view_of(abb, "abbaabbababababb", ["cot"])))
-    tree, chain = drawn.findall(f"{NAMESPACE}g")
+    svg = ElementTree.fromstring(picture(view_of(abb, "abbaabbababababb", ["cot"])))
+    tree, chain = svg.findall(f"{NAMESPACE}g")
     assert len(tree.findall(f"{NAMESPACE}rect")) == 15  # one per slot
     assert len(tree.findall(f"{NAMESPACE}path")) == 30  # two children each
     assert len(chain.findall(f"{NAMESPACE}rect")) == 16
     assert len(chain.findall(f"{NAMESPACE}path")) == 16 + 15  # a letter each, and the symbol before
     assert (
-        drawn.find(f"{NAMESPACE}desc").text
-        == "masked diffusion: 4 steps, accepted; chain of thought: 16 steps, accepted"
+        svg.find(f"{NAMESPACE}desc").text == "masked diffusion: 4 steps, accepted; chain of thought: 16 steps, accepted"
     )
 
 

@@ -65,7 +65,7 @@ def test_a_folder_without_descriptions_is_still_a_folder(folder):
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         ({"planner.safetensors": {"size": 1}}, "files"),
         ({"planner.safetensors": {"size": 1, "sha256": "0"}}, "files"),
@@ -74,9 +74,9 @@ def test_a_folder_without_descriptions_is_still_a_folder(folder):
         ([], "files"),
     ],
 )
-def test_descriptions_are_checked_like_all_else(folder, entry, said):
+def test_descriptions_are_checked_like_all_else(folder, entry, message):
     changed_config(folder, lambda config: config.update(files=entry))
-    with pytest.raises(FolderError, match=said):
+    with pytest.raises(FolderError, match=message):
         load_model(folder)
 
 
@@ -95,13 +95,13 @@ def test_a_folder_that_does_not_fit_is_absent(tmp_path, problem, fits):
 
     kind = "mdm" if fits else "cot"
     command = [sys.executable, "-m", "unmask", "compile", problem, "--length", "4", "--to", kind, "--out", "m", "-q"]
-    done = subprocess.run(
+    process = subprocess.run(
         command, cwd=tmp_path, env=ENVIRONMENT, preexec_fn=small_files, capture_output=True, check=False, text=True
     )
     if fits:
-        assert done.returncode == 0
+        assert process.returncode == 0
         load_model(tmp_path / "m")
     else:
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "cannot be written" in done.stderr
+        assert (process.returncode, process.stdout) == (2, "")
+        assert "cannot be written" in process.stderr
         assert list(tmp_path.iterdir()) == []

@@ -67,7 +67,7 @@ def test_equality_sees_shape_place_and_value():
 
 
 @pytest.mark.parametrize(
-    ("row", "column", "value", "sentence"),
+    ("row", "column", "value", "message"),
     [
         ([0, 0], [1, 1], [1, 2], "names row 0, column 1 twice"),
         ([0, 1, 0], [1, 1, 1], [0, 2, 0], "names row 0, column 1 twice"),
@@ -79,8 +79,8 @@ def test_equality_sees_shape_place_and_value():
         ([[0]], [[0]], [[1]], "lists of one length"),
     ],
 )
-def test_bad_entries_are_named(row, column, value, sentence):
-    with pytest.raises(WeightsError, match=sentence):
+def test_bad_entries_are_named(row, column, value, message):
+    with pytest.raises(WeightsError, match=message):
         Matrix.from_entries((2, 3), row, column, value)
 
 
@@ -100,10 +100,10 @@ def test_a_huge_empty_matrix_is_small():
 
 def sparse(model):
     """The same model, its tables held without empty columns."""
-    made = {
+    transformers = {
         name: replace(t, positions=PositionTable.of(np.asarray(t.positions))) for name, t in model.transformers.items()
     }
-    return replace(model, transformers=made)
+    return replace(model, transformers=transformers)
 
 
 def whole():

@@ -1,4 +1,4 @@
-"""Every sentence with which a Model refuses to be made."""
+"""Every error message of a Model that is not valid."""
 
 import re
 from dataclasses import replace
@@ -49,7 +49,7 @@ def test_the_models_that_are_changed_below_are_good(make):
 
 
 @pytest.mark.parametrize(
-    ("make", "change", "sentence"),
+    ("make", "change", "message"),
     [
         (mdm, {"vocabulary": ("a", "b", "m", "0", "b")}, "the vocabulary names 'b' twice"),
         (mdm, {"input_symbols": ("a", "a")}, "input_symbols must be distinct"),
@@ -86,8 +86,8 @@ def test_the_models_that_are_changed_below_are_good(make):
         (pcot, {"mask": None}, "a model of kind pcot needs a mask symbol"),
     ],
 )
-def test_one_sentence_each(make, change, sentence):
-    with pytest.raises(WeightsError, match=sentence):
+def test_one_error_message_each(make, change, message):
+    with pytest.raises(WeightsError, match=message):
         make(**change)
 
 
@@ -98,14 +98,14 @@ def test_kind():
 
 def test_shapes_of_the_transformers():
     planner = by_hand.chooses({2}, 3)
-    for predictor, sentence in (
+    for predictor, message in (
         (by_hand.successor({}, 3, size=4), "embed of the predictor has 4 rows, but there are 5 symbols"),
         (by_hand.chooses({2}, 3), "out of the predictor has 2 rows, but there are 5 outputs"),
         (by_hand.successor({}, 3, precision=Precision(3)), "the same precision"),
         (by_hand.successor({}, 3, loop=(0, 0)), "the predictor must have a loop if and only if"),
         (by_hand.successor({}, 3, noise=Noise((0,), ())), "the predictor has noise columns, which only a plt may have"),
     ):
-        with pytest.raises(WeightsError, match=sentence):
+        with pytest.raises(WeightsError, match=message):
             mdm(transformers={"planner": planner, "predictor": predictor})
 
 
@@ -125,10 +125,10 @@ def test_aliases_are_applied_to_symbols():
     assert mdm(aliases={"a": "m"}).plain(["a", "b", "m"]) == ["m", "b", "m"]
 
 
-# What a model says of itself, on a terminal and in a notebook.
+# The description of a model, on a terminal and in a notebook.
 
 
-def test_a_model_says_what_it_is():
+def test_the_description_of_a_model():
     model = compile_problem("(a|b)*abb", "mdm", length=9)
     assert repr(model) == "Model(mdm, N = 9, P = 8, T = 4, F_2, regex:(a|b)*abb)"
     table = model._repr_html_()
@@ -142,7 +142,7 @@ def test_a_model_says_what_it_is():
 
 
 @pytest.mark.parametrize(
-    ("problem", "provenance", "told"),
+    ("problem", "provenance", "text"),
     [
         ({}, [], "no problem named"),
         (
@@ -155,6 +155,6 @@ def test_a_model_says_what_it_is():
         ({}, "by hand", "no problem named"),
     ],
 )
-def test_what_a_folder_says_of_itself_is_escaped(problem, provenance, told):
+def test_comments_of_a_folder_are_escaped(problem, provenance, text):
     model = replace(random_model(1, "mdm", 2), problem=problem, provenance=provenance)
-    assert f'<th scope="row">problem</th><td>{told}</td>' in model._repr_html_()
+    assert f'<th scope="row">problem</th><td>{text}</td>' in model._repr_html_()

@@ -100,8 +100,8 @@ def test_a_model_folder_is_replaced(tmp_path):
 
 def test_an_empty_folder_and_missing_parents_are_filled(tmp_path):
     (tmp_path / "empty").mkdir()
-    for place in ("empty", "new/deep/folder"):
-        assert load(save(random_model(0, "cot", 1), tmp_path / place)).kind == "cot"
+    for name in ("empty", "new/deep/folder"):
+        assert load(save(random_model(0, "cot", 1), tmp_path / name)).kind == "cot"
 
 
 def a_file(target):
@@ -139,7 +139,7 @@ def test_anything_else_is_left_alone(tmp_path, make):
 
 
 @pytest.mark.parametrize("target", ["x" * 400, "file/below"])
-def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path, target):
+def test_a_path_that_cannot_be_written_is_one_error_message(tmp_path, target):
     (tmp_path / "file").write_text("mine")
     with pytest.raises(FolderError, match="cannot be written"):
         save(random_model(0, "cot", 1), tmp_path / target)
@@ -172,7 +172,7 @@ BREAKS = [("write_bytes", 0), ("write_bytes", 1), ("write_bytes", 2), ("chmod", 
 )
 @pytest.mark.parametrize("error", [FULL, KeyboardInterrupt()], ids=["full", "interrupted"])
 def test_a_failure_midway_leaves_everything_as_it_was(tmp_path, monkeypatch, method, calls, error, occupied):
-    """At each file, and at each move: there are two where a folder stands already."""
+    """At each file, and at each move: there are two moves if a folder exists already."""
     target = tmp_path / "model"
     if occupied:
         save(random_model(0, "cot", 2), target)
@@ -201,13 +201,13 @@ def test_a_folder_written_by_hand(tmp_path, word, accepted):
 
 def test_vectors_may_be_sparse(tmp_path):
     """Entries of a vector count in `row` or in `col`."""
-    for place in range(2):
+    for index in range(2):
 
-        def tensors(place=place):
+        def tensors(index=index):
             stored = folder_by_hand.tensors()
             del stored["layers.0.mlp.b2"]
-            entries = [(2, 0, 3)] if place == 0 else [(0, 2, 3)]
+            entries = [(2, 0, 3)] if index == 0 else [(0, 2, 3)]
             return stored | folder_by_hand.sparse("layers.0.mlp.b2", entries, [4])
 
-        model = load(folder_by_hand.write(tmp_path / str(place), tensors=tensors))
+        model = load(folder_by_hand.write(tmp_path / str(index), tensors=tensors))
         assert model.transformers["model"].layers[0].mlp.b2.tolist() == [0, 0, 3, 0]

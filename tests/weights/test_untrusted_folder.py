@@ -1,4 +1,4 @@
-"""A folder from anywhere: whatever is in it, loading says in one sentence what is wrong, at once."""
+"""A folder of any content: loading it fails at once, with one error message that says what is wrong."""
 
 import json
 import math
@@ -19,12 +19,12 @@ from unmask.weights.storage import content_hash, load
 GOOD = folder_by_hand.config()
 
 
-def refuse(folder, sentence, *, kind=UnmaskError, most=200):
-    """Loading raises one sentence of ours, with little work and memory."""
+def refuse(folder, message, *, kind=UnmaskError, most=200):
+    """Check that loading raises this error message, with little work and memory."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    error, taken = work.refused(kind, lambda: load(folder))
-    assert re.search(sentence, str(error))
-    assert taken < 2_000_000
+    error, steps = work.refused(kind, lambda: load(folder))
+    assert re.search(message, str(error))
+    assert steps < 2_000_000
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < most * 1024
     assert isinstance(error, (FolderError, TooLarge))
     assert len(str(error)) < 600
@@ -125,8 +125,8 @@ WEIGHTS = {
 
 @pytest.mark.parametrize("case", WEIGHTS)
 def test_damaged_weights(tmp_path, case):
-    tensors, sentence = WEIGHTS[case]
-    refuse(folder_by_hand.write(tmp_path / "m", tensors=tensors), sentence)
+    tensors, message = WEIGHTS[case]
+    refuse(folder_by_hand.write(tmp_path / "m", tensors=tensors), message)
 
 
 def test_wide_activations_are_refused_before_they_are_made(tmp_path):
@@ -166,7 +166,7 @@ WRONG_TYPES = {
     ("key", "value"), [(key, value) for key, values in WRONG_TYPES.items() for value in values], ids=str
 )
 def test_wrong_json_values_name_their_key(tmp_path, key, value):
-    """The sentence names the key, or the quantity that no longer fits."""
+    """The error message names the key, or the quantity that no longer fits."""
     words = {
         "length": "length|rows",
         "padding": "padding|rows",
@@ -284,8 +284,8 @@ CONFIGS = {
 
 @pytest.mark.parametrize("case", CONFIGS)
 def test_damaged_configs(tmp_path, case):
-    text, sentence = CONFIGS[case]
-    refuse(folder_by_hand.write(tmp_path / "m", config=lambda: text), sentence)
+    text, message = CONFIGS[case]
+    refuse(folder_by_hand.write(tmp_path / "m", config=lambda: text), message)
 
 
 def test_missing_files(tmp_path):
@@ -332,15 +332,15 @@ GIGABYTES = {
 
 @pytest.mark.parametrize("case", GIGABYTES)
 def test_a_folder_is_read_within_the_budget(tmp_path, case):
-    """Holes in a file cost nothing to send; what they would take is refused before it is taken."""
+    """A sparse file on disk may claim gigabytes; they are refused before memory is allocated."""
     folder = folder_by_hand.write(tmp_path / "m")
     hole(folder / "model.safetensors", GIGABYTES[case])
     with Budget(memory=100 << 20):
         refuse(folder, r"reading model.safetensors would take about .* beyond the limit of 100.0 MB; .* --limit")
 
 
-def test_numbers_on_their_way_into_a_matrix_are_foreseen(tmp_path):
-    """The file is small beside what its entries take."""
+def test_the_memory_of_a_matrix_is_estimated(tmp_path):
+    """The file is small, but its entries would take much memory."""
     folder = folder_by_hand.write(tmp_path / "m")
     ones = np.ones((1024, 1024), dtype=np.int8)
     folder_by_hand.write(folder, tensors=lambda: {"embed": ones, "pos": ones})
@@ -353,8 +353,8 @@ def test_numbers_on_their_way_into_a_matrix_are_foreseen(tmp_path):
         refuse(folder, "tensor embed of model.safetensors would take about 80.0 MB")
 
 
-def test_the_clock_is_looked_at_while_a_tensor_is_read(tmp_path, monkeypatch):
-    """A large tensor is read in parts, and between them time can be over."""
+def test_the_time_limit_is_checked_while_a_tensor_is_read(tmp_path, monkeypatch):
+    """A large tensor is read in blocks, and the time limit is checked before each."""
     folder = folder_by_hand.write(tmp_path / "m")
     hole(folder / "model.safetensors", {"embed": ("I64", 8, [4, 1 << 23])})
     parts = []
@@ -363,12 +363,12 @@ def test_the_clock_is_looked_at_while_a_tensor_is_read(tmp_path, monkeypatch):
     assert len(parts) == 8
 
 
-@pytest.mark.parametrize("part", [1, 3, 4, 7, 100])
-def test_tensors_that_are_read_in_parts_are_the_same(tmp_path, monkeypatch, part):
+@pytest.mark.parametrize("size", [1, 3, 4, 7, 100])
+def test_tensors_that_are_read_in_parts_are_the_same(tmp_path, monkeypatch, size):
     folder = folder_by_hand.write(tmp_path / "m", tensors=with_wide_types)
     whole = load(folder)
-    monkeypatch.setattr("unmask.weights.tensors.PART", part)
-    monkeypatch.setattr("unmask.weights.matrices.PART", part)
+    monkeypatch.setattr("unmask.weights.tensors.READ_AT_ONCE", size)
+    monkeypatch.setattr("unmask.weights.matrices.SCANNED_AT_ONCE", size)
     assert content_hash(load(folder)) == content_hash(whole)
     refuse(folder_by_hand.write(tmp_path / "n", tensors=changed("pos", np.full((3, 4), 2**40))), "pos.* beyond 32 bits")
 

@@ -126,7 +126,7 @@ def zoo_sampler(name: str) -> Generate:
         uniform: bool = False,
         **options: Any,
     ) -> Any:
-        from unmask.samplers.sampled_predictors import HuggingFacePredictor
+        from unmask.samplers.predictors import HuggingFacePredictor
         from unmask.samplers.sampling_loop import sample
 
         if entry.from_noise and not uniform:

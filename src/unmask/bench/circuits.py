@@ -61,7 +61,7 @@ def circuit_files(row: ReferenceRow, words: int = WORDS) -> dict[str, bytes]:
     """Return the files of a circuit folder: `circuit.json`, and both parts of the model as BERT folders."""
     from unmask.export.export_model import export_files
     from unmask.export.folder_files import as_json
-    from unmask.samplers.benchmark_subject import Subject
+    from unmask.samplers.problem_subject import Subject
 
     if row.order == "work":
         raise UnmaskError(f"{row.name} has read-only slots, which its planner does not know; choose another model")
@@ -264,7 +264,7 @@ LETTERS_PER_WORD = 4
 
 def counterfactual_pairs(subject: Any, slots: Sequence[int]) -> list[dict[str, Any]]:
     """Return, for every word, words that differ in one letter and for which some slot has another right value."""
-    from unmask.samplers.sampled_predictors import CompiledPredictor
+    from unmask.samplers.predictors import CompiledPredictor
 
     model = subject.predictor.model
     letters = np.unique(subject.predictor.words)

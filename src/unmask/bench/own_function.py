@@ -18,8 +18,8 @@ from unmask.bench.run_checks import SECONDS
 from unmask.bench.trial import PASSES_PER_SLOT, check_call
 from unmask.errors import UnmaskError
 from unmask.limits import check
-from unmask.samplers.benchmark_subject import Subject
-from unmask.samplers.sampled_predictors import CompiledPredictor
+from unmask.samplers.predictors import CompiledPredictor
+from unmask.samplers.problem_subject import Subject
 from unmask.samplers.sampler_names import RULES
 from unmask.samplers.sampling_loop import Sample
 

@@ -93,7 +93,7 @@ def reference_files(row: ReferenceRow, form: str | None = None) -> dict[str, byt
     from unmask.export.export_model import export_files
     from unmask.export.export_task import work_slots
     from unmask.export.folder_files import as_json
-    from unmask.samplers.benchmark_subject import Subject
+    from unmask.samplers.problem_subject import Subject
 
     form = form or row.form
     if form not in FORMS:
@@ -132,7 +132,7 @@ def bench_description(
     """Return the content of bench.json; its schema is bench.schema.json."""
     import json
 
-    from unmask.samplers.benchmark_subject import dependencies
+    from unmask.samplers.problem_subject import dependencies
 
     model, config = subject.predictor.model, json.loads(files["config.json"])
     work, vocabulary = report.get("work", {"slots": 0}), json.loads(files["tokenizer.json"])["model"]["vocab"]

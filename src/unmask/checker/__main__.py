@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from unmask.checker.certificate import outcome, read_certificate
+from unmask.checker.certificate import read_certificate, run_checker
 from unmask.checker.check_induction import check
 from unmask.weights.storage import load
 
@@ -14,7 +14,7 @@ def main(arguments: Sequence[str]) -> int:
         print("usage: python -m unmask.checker FOLDER CERTIFICATE.induction.json", file=sys.stderr)
         return 2
     folder, path = (Path(argument) for argument in arguments)
-    return outcome(lambda: check(read_certificate(path), load(folder)))
+    return run_checker(lambda: check(read_certificate(path), load(folder)))
 
 
 if __name__ == "__main__":

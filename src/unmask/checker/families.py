@@ -1,17 +1,16 @@
 """Check a proof for every length: certificate × model folders × solver → what was checked, or `Refused`.
 
 `python -m unmask.checker.families CERTIFICATE [FOLDER …] [--solver COMMAND] [--questions FILE]`. Exit code 0: checked,
-1: refused, 2: error. Without a solver, --questions writes what should be asked, as SMT-LIB.
+1: refused, 2: error. Instead of asking a solver, --questions writes the questions to a file, as SMT-LIB.
 
-    1. heads       each reads the row that its formula names, for any number of bits    `family_weights`
-    2. positions   what the formulas say about every N, asked of a solver               `family_positions`
-    3. rows        tables of what a row takes, entry by entry                           `family_tables`
-    4. language    pairs closed under the tables, answered as the automaton does        `family_tables`
-    5. folders     the given model folders are the family's, entry by entry             `family_weights`
+    1. heads       each reads the row given by its formula, for any number of bits          `family_weights`
+    2. positions   the formulas place the rows as claimed, for every N; asked of a solver   `family_positions`
+    3. rows        the tables of a row, recomputed entry by entry                           `family_tables`
+    4. language    pairs are closed under the tables, and the answers are the automaton's   `family_tables`
+    5. folders     the given model folders are the family's, entry by entry                 `family_weights`
 
-So for every N from the least one on, the family's model decides what the automaton does, with the steps, slots and rows
-that `family_positions` states. That the five parts imply this is argued on paper, in the docstrings; it is not checked
-by a machine.
+So for every N from the least one on, the family's model gives the automaton's answers, with the steps, slots and rows
+that `family_positions` states. The docstrings argue that the five parts imply this; no machine checks the argument.
 """
 
 import argparse
@@ -23,11 +22,11 @@ from typing import Any
 import numpy as np
 
 from unmask.checker import family_form, family_positions
-from unmask.checker.certificate import Refused, need, outcome, read_certificate
+from unmask.checker.certificate import Refused, need, read_certificate, run_checker
 from unmask.checker.family_form import letters_of
 from unmask.checker.family_positions import Solver, SolverQuestions
 from unmask.checker.family_tables import ListedMaps, ListedPairs, LoopTables, NodeTables, check_chain
-from unmask.checker.family_weights import FamilyRows, compare, copies, read_of
+from unmask.checker.family_weights import FamilyRows, check_copying, compare, read_of
 from unmask.errors import UnmaskError
 from unmask.numerics.arithmetic import Precision
 from unmask.weights.model import Model
@@ -39,19 +38,19 @@ HEADS = {"plt": 4, "cot": 1}
 
 
 class FamilyCheck:
-    """One certificate, part by part; `entries` counts what was computed."""
+    """The check of one certificate, part by part; `entries` counts the computed entries of tables."""
 
     def __init__(self, claimed: family_form.FamilyCertificate) -> None:
         self.claimed, self.precision, kind = claimed, Precision(claimed.precision), claimed.kind
         need(claimed.least == LEAST.get(kind, 2), f"the family of a {kind} starts at {LEAST.get(kind, 2)}")
         names = NAMES.get(kind, ["model"])
-        parts = (claimed.programs, claimed.proof.scores, claimed.proof.flags)
-        need(all([*part] == names for part in parts), f"a {kind} has {' and '.join(names)}, in this order")
+        by_name = (claimed.programs, claimed.proof.scores, claimed.proof.flags)
+        need(all([*fields] == names for fields in by_name), f"a {kind} has {' and '.join(names)}, in this order")
         self.questions = SolverQuestions(claimed.least)
         self.letters = letters_of(claimed.automaton, claimed.frame)
-        roles = {"plt": (False, True), "cot": (False, False)}.get(kind, (True, False))
-        has = claimed.frame.mask is not None, claimed.frame.pad is not None
-        need(has == roles, f"a {kind} has another mask or pad")
+        expected_roles = {"plt": (False, True), "cot": (False, False)}.get(kind, (True, False))
+        has_roles = claimed.frame.mask is not None, claimed.frame.pad is not None
+        need(has_roles == expected_roles, f"a {kind} has another mask or pad")
         need((claimed.frame.block is None) == (kind != "pcot"), "symbols per step belong to pcot")
         need(bool(self.letters), "there are no letters")
         symbols = len(claimed.frame.vocabulary)
@@ -63,10 +62,10 @@ class FamilyCheck:
     def token(self, symbol: str | None) -> int:
         return self.claimed.frame.vocabulary.index(symbol or "")
 
-    def positions(self) -> None:
-        """1 and 2: the heads, and all questions."""
+    def check_positions(self) -> None:
+        """Check the heads, and collect all questions (parts 1 and 2)."""
         claimed, kind = self.claimed, self.claimed.kind
-        copies(self.precision)
+        check_copying(self.precision)
         family_positions.ask_frame(self.questions, kind, claimed.frame, claimed.programs)
         reads = {name: [*self._heads(name, program)] for name, program in claimed.programs.items()}
         need(all(len(heads) == HEADS.get(kind, 2) for heads in reads.values()), "there are other heads than expected")
@@ -81,6 +80,7 @@ class FamilyCheck:
                 family_positions.ask_flags(self.questions, kind, name, program.columns, region, listed)
 
     def _heads(self, name: str, program: family_form.FamilyProgram) -> Iterable[str]:
+        """Check every head of a program; yield the name of its address in the questions."""
         causal = self.claimed.kind in ("cot", "pcot")
         need((program.attention == "causal") == causal, f"a {self.claimed.kind} has another attention")
         need((program.loop is not None) == (self.claimed.kind == "plt"), "a loop belongs to plt")
@@ -95,8 +95,8 @@ class FamilyCheck:
             family_positions.ask_read(self.questions, self.claimed.kind, f"{name}.{i}.{h}", read, causal=causal)
             yield f"{name}.{i}.{h}"
 
-    def tables(self) -> None:
-        """3 and 4."""
+    def check_tables(self) -> None:
+        """Check the tables of the rows, and the language (parts 3 and 4)."""
         claimed, proof, automaton = self.claimed, self.claimed.proof, self.claimed.automaton
         words = np.array([self.token(claimed.frame.reject), self.token(claimed.frame.accept)])
         states = len(automaton.delta)
@@ -108,73 +108,74 @@ class FamilyCheck:
         verdicts = words[maps.accepting(automaton.accepting).astype(np.int64)]
         if claimed.kind == "plt":
             loop = LoopTables(self.rows["model"], proof, self.precision)
-            start, made, symbols_written = loop.check(proof, self.letters, self.token(claimed.frame.pad))
+            start, product_table, answers = loop.check(proof, self.letters, self.token(claimed.frame.pad))
             pairs = ListedPairs(proof.pairs, maps, start)
-            need(pairs.held == [*range(len(loop.held))], "pairs do not name all stored numbers")
-            pairs.closed(made)
-            pairs.each_answered(symbols_written, verdicts)
-            self.entries += made.size + symbols_written.size
+            need(pairs.contents == [*range(len(loop.vectors))], "pairs do not name all stored numbers")
+            pairs.check_closed(product_table)
+            pairs.check_answers(answers, verdicts)
+            self.entries += product_table.size + answers.size
             return
         need(proof.held is None, "rows hold symbols")
         mask = self.token(claimed.frame.mask)
         neutral = [(mask, maps.identity)] if claimed.kind == "pcot" else []
         pairs = ListedPairs(proof.pairs, maps, [*self.letters, *neutral])
-        need(max(pairs.held) < len(claimed.frame.vocabulary), "a pair names a symbol that is not in the vocabulary")
-        self._node(pairs, mask, verdicts, words)
+        need(max(pairs.contents) < len(claimed.frame.vocabulary), "a pair names a symbol that is not in the vocabulary")
+        self._check_node(pairs, mask, verdicts, words)
 
-    def _node(self, pairs: ListedPairs, mask: int, verdicts: np.ndarray, words: np.ndarray) -> None:
+    def _check_node(self, pairs: ListedPairs, mask: int, verdicts: np.ndarray, words: np.ndarray) -> None:
+        """Check the tables of a product tree and, in diffusion, when a slot is taken."""
         claimed, kind, flags = self.claimed, self.claimed.kind, self.claimed.proof.flags
         predictor = "predictor" if "predictor" in self.rows else "model"
         diffusion = kind != "pcot"
-        need(not diffusion or mask not in pairs.held, "a row is said to hold m")
+        need(not diffusion or mask not in pairs.contents, "a row is said to hold m")
 
-        def chosen(logits: np.ndarray) -> np.ndarray:
+        def predicted(logits: np.ndarray) -> np.ndarray:
             if diffusion:
                 logits[:, mask] = -(1 << 40)
             return logits.argmax(axis=1)
 
-        def sure(logits: np.ndarray) -> np.ndarray:
+        def is_above_least(logits: np.ndarray) -> np.ndarray:
             logits[:, mask] = -(1 << 40)
             return logits.max(axis=1) > -self.precision.bound
 
-        node = NodeTables(self.rows[predictor], flags[predictor], pairs.held)
+        node = NodeTables(self.rows[predictor], flags[predictor], pairs.contents)
         need([*claimed.proof.tables] == ["inner", "last"], "a tree has the tables inner and last, in this order")
         for name, listed in claimed.proof.tables.items():
-            table = node.table(mask, name, chosen)
+            table = node.table(mask, name, predicted)
             need(listed == table.tolist(), f"the table {name} is not what the weights compute")
             self.entries += table.size
             if name == "inner":
-                pairs.closed(table)
+                pairs.check_closed(table)
             else:
-                pairs.answered(table, verdicts)
+                pairs.check_answers_of_two(table, verdicts)
         if diffusion:
             decider = "model" if kind == "topk" else "planner"
-            own = [mask, *sorted({*pairs.held, *words.tolist()})]
-            planner = NodeTables(self.rows[decider], flags[decider], [mask, *pairs.held])
-            planner.taken(own, 0, sure if kind == "topk" else lambda logits: logits.argmax(axis=1) == 1)
+            tokens = [mask, *sorted({*pairs.contents, *words.tolist()})]
+            planner = NodeTables(self.rows[decider], flags[decider], [mask, *pairs.contents])
+            planner.check_taken(tokens, 0, is_above_least if kind == "topk" else lambda out: out.argmax(axis=1) == 1)
 
 
 def check(
     document: Any, models: Iterable[Model], solver: Solver | None, *, sealed: bool = True
 ) -> tuple[str, FamilyCheck]:
-    """Return what was checked; without a solver the SMT queries remain to be checked by another program."""
-    checked = FamilyCheck(family_form.read(document, sealed=sealed))
+    """Return (what was checked, the check); without a solver, another program has to answer the questions."""
+    checked = FamilyCheck(family_form.read_family(document, sealed=sealed))
     compared = {model.length: compare(checked.claimed, model) for model in models}
-    checked.positions()
-    checked.tables()
-    asked = checked.questions.asked
+    checked.check_positions()
+    checked.check_tables()
+    questions = checked.questions.texts
     if solver is not None:
-        for name, question in asked.items():
+        for name, question in questions.items():
             answer = solver(question)
             if answer != "unsat":
                 raise Refused(f"{name}: the solver answers {answer!r}, not unsat")
-    return _sentence(checked, compared, solved=solver is not None), checked
+    return _description(checked, compared, solved=solver is not None), checked
 
 
-def _sentence(checked: FamilyCheck, compared: dict[int, int], *, solved: bool) -> str:
+def _description(checked: FamilyCheck, compared: dict[int, int], *, solved: bool) -> str:
     claimed = checked.claimed
     folders = ", ".join(f"N = {length} ({entries:,} numbers)" for length, entries in sorted(compared.items()))
-    questions = f"{len(checked.questions.asked)} questions"
+    questions = f"{len(checked.questions.texts)} questions"
     return (
         f"checked for every N >= {claimed.least}: the {claimed.kind} of the certificate, in F_{claimed.precision}, "
         f"decides what its automaton does; {checked.entries:,} entries of tables were computed; "
@@ -184,9 +185,7 @@ def _sentence(checked: FamilyCheck, compared: dict[int, int], *, solved: bool) -
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m unmask.checker.families", description=(__doc__ or "").splitlines()[0]
-    )
+    parser = argparse.ArgumentParser("python -m unmask.checker.families", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("certificate", type=Path, metavar="CERTIFICATE.family.json")
     parser.add_argument("folders", type=Path, nargs="*", metavar="FOLDER", help="folders to compare, of any N")
     parser.add_argument("--solver", metavar="COMMAND", help="reads SMT-LIB and answers; by default z3 or cvc5")
@@ -194,28 +193,28 @@ def main(arguments: Sequence[str]) -> int:
         "--questions", type=Path, metavar="FILE", help="write the questions to FILE instead of asking a solver"
     )
     try:
-        given = parser.parse_args(arguments)
+        options = parser.parse_args(arguments)
     except SystemExit as end:
         return int(end.code or 0)
-    return outcome(lambda: _checked(given))
+    return run_checker(lambda: _checked(options))
 
 
-def _checked(given: argparse.Namespace) -> str:
-    asked = None if given.questions is not None else family_positions.found(given.solver)
-    if asked is None and given.questions is None:
+def _checked(options: argparse.Namespace) -> str:
+    solver = None if options.questions is not None else family_positions.solver_named(options.solver)
+    if solver is None and options.questions is None:
         raise UnmaskError(
             "no SMT solver was found; name one with --solver, or write the questions to a file with --questions"
         )
-    document = read_certificate(given.certificate)
-    sentence, checked = check(document, (load(folder) for folder in given.folders), asked)
-    if given.questions is not None:
-        parts = (f"; {name}\n{text}(reset)\n" for name, text in checked.questions.asked.items())
+    document = read_certificate(options.certificate)
+    description, checked = check(document, (load(folder) for folder in options.folders), solver)
+    if options.questions is not None:
+        entries = (f"; {name}\n{text}(reset)\n" for name, text in checked.questions.texts.items())
         try:
-            with given.questions.open("x", encoding="utf-8") as file:  # replaces nothing
-                file.write("".join(parts))
+            with options.questions.open("x", encoding="utf-8") as file:  # replaces nothing
+                file.write("".join(entries))
         except OSError as error:
-            raise UnmaskError(f"{given.questions} cannot be written: {error.strerror}; choose another name") from None
-    return sentence
+            raise UnmaskError(f"{options.questions} cannot be written: {error.strerror}; choose another name") from None
+    return description
 
 
 if __name__ == "__main__":

@@ -1,20 +1,20 @@
-"""The form of a certificate for every length: a family of models, and what its proof found.
+"""The form of a certificate for every length: a family of models, and the claims of its proof.
 
-    columns     of the residual stream, null, ["flag", e] or ["code", e, room]: a code stands for all its bits
-    weights     entries [row, column, integer of F_p], by row and then column, none of them 0; a head's query and key
-                are those of one bit of its codes
-    elements    maps of the automaton's states, in increasing order; pairs name them by number
-    flags       per region of rows, what its flags can be together, in the order of the columns
-    scores      of each head, in order: what the score can be after some bits, and whether the codes differ by then
-    pairs       (what a row holds, element), in order; for cot (symbol, state)
-    tables      what a row that reads x and y takes, over what is held in order; for cot over symbols and letters
+    columns     of the residual stream: null, ["flag", e] or ["code", e, room]; a code represents all its bits
+    weights     nonzero entries [row, column, integer of F_p], ordered by row and column; query and key of a head are
+                those of one bit of its codes
+    elements    maps of the automaton's states, in increasing order; pairs refer to them by number
+    flags       per region of rows, the combinations of values that its flags can have, in the order of the columns
+    scores      per head, in order: (score after some bits, whether the codes differ in these bits)
+    held        for plt, the contents that rows may have: nonzero [column, number] in the columns that heads read
+    pairs       (content of a row: a symbol, or the number of a vector; element), in order; for cot (symbol, state)
+    tables      what a row that reads contents x and y writes, over all contents; for cot over symbols and letters
 
-What the fields must say is checked elsewhere. There is one way to write a certificate down, and `seal` is its SHA-256.
+The other modules check what the fields say. Only one form of a certificate is valid, and `seal` is its SHA-256.
 """
 
 import json
-from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from hashlib import sha256
 from itertools import pairwise
 from typing import Annotated, Any, Literal
@@ -22,15 +22,16 @@ from typing import Annotated, Any, Literal
 import msgspec
 import numpy as np
 
-from unmask.checker.certificate import Refused, need
+from unmask.checker.certificate import Map, Refused, letter_maps, letters_of_characters, letters_of_tokens, need
 from unmask.errors import shortened
 
 # Positions as formulas in (n, N): their values, and their text in SMT-LIB.
 #
 #     e ::= "n" | "N" | integer | [operator, e, …]
 #
-# x mod y by a y that is not constant is `near`: x mod y for x in [-y, 2y) and else unknown; x div y by such a y
-# is an unknown `quotient`. K is the power of two with K <= N < 2K, T = ⌈log2 N⌉. So what follows from the text holds.
+# If y is not a constant, x mod y is translated to `near`, which is x mod y for x in [-y, 2y) and unknown otherwise, and
+# x div y to an unknown `quotient`. K is the power of two with K <= N < 2K, and T = ⌈log2 N⌉. So whatever follows from
+# the SMT-LIB text holds for the formulas.
 
 
 ARITHMETIC = {"+": ("+", np.add), "-": ("-", np.subtract), "·": ("*", np.multiply)}
@@ -49,8 +50,8 @@ MOST = 1 << 40
 DEEPEST = 100
 
 
-def checked(formula: Any, depth: int = 0) -> None:
-    """A formula in the one form that it can have: operands that may be swapped are in order."""
+def check_formula(formula: Any, depth: int = 0) -> None:
+    """Refuse what is not a formula, and one whose operands are not in order although their order does not matter."""
     need(depth < DEEPEST, "a formula is too deep")
     if isinstance(formula, str):
         need(formula in ("n", "N"), f"{formula!r} is not a number that a row knows")
@@ -62,46 +63,47 @@ def checked(formula: Any, depth: int = 0) -> None:
         need(OPERANDS.get(operator) == len(operands), f"a formula has no operator {operator!r} with these operands")
         need(operator not in OF_LENGTH or operands == ["N"], f"{operator} is only known of N")
         for operand in operands:
-            checked(operand, depth + 1)
+            check_formula(operand, depth + 1)
         in_order = all(repr(a) <= repr(b) for a, b in pairwise(operands))
         need(operator not in COMMUTATIVE or in_order, f"the operands of {operator!r} are not in order")
 
 
-def values(formula: Any, n: np.ndarray, length: int) -> np.ndarray:
-    """The values at the rows n of a word of this length."""
+def formula_values(formula: Any, n: np.ndarray, length: int) -> np.ndarray:
+    """Return the values at the rows n for N = length."""
     if isinstance(formula, str | int):
         return np.broadcast_to(np.int64({"N": length}.get(formula, formula)) if formula != "n" else n, n.shape)
     operator, *operands = formula
     if operator in OF_LENGTH:
-        found = 1 << (length.bit_length() - 1) if operator == "power of two below" else (length - 1).bit_length()
-        return np.broadcast_to(np.int64(found), n.shape)
-    parts = [values(operand, n, length) for operand in operands]
+        value = 1 << (length.bit_length() - 1) if operator == "power of two below" else (length - 1).bit_length()
+        return np.broadcast_to(np.int64(value), n.shape)
+    operand_values = [formula_values(operand, n, length) for operand in operands]
     if operator in ("mod", "div"):
-        need(bool((parts[1] > 0).all()), "a formula divides by what is not above 0")
-    return _operation(operator)(*parts).astype(np.int64)
+        need(bool((operand_values[1] > 0).all()), "a formula divides by what is not above 0")
+    return _operation(operator)(*operand_values).astype(np.int64)
 
 
-def number(formula: Any, length: int) -> int:
-    """The value of a formula in N alone."""
-    return int(values(formula, np.zeros(1, dtype=np.int64), length)[0])
+def size_at(formula: Any, length: int) -> int:
+    """Return the value of a formula in N alone for N = length."""
+    return int(formula_values(formula, np.zeros(1, dtype=np.int64), length)[0])
 
 
 def mentions(formula: Any, name: str) -> bool:
-    return formula == name or (isinstance(formula, list) and any(mentions(part, name) for part in formula[1:]))
+    """Return whether the variable occurs in the formula."""
+    return formula == name or (isinstance(formula, list) and any(mentions(operand, name) for operand in formula[1:]))
 
 
 def _operation(operator: str) -> Callable:
-    others = {
+    functions = {
         "pos": lambda x: np.maximum(x, 0),
         "if": lambda condition, yes, no: np.where(condition != 0, yes, no),
         "mod": np.mod,
         "div": np.floor_divide,
     }
-    return others[operator] if operator in others else (ARITHMETIC | COMPARED)[operator][1]
+    return functions[operator] if operator in functions else (ARITHMETIC | COMPARED)[operator][1]
 
 
-def text(formula: Any) -> str:
-    """The formula in SMT-LIB."""
+def smt_text(formula: Any) -> str:
+    """Return the formula in SMT-LIB."""
     if isinstance(formula, str):
         return formula
     if isinstance(formula, int):
@@ -109,18 +111,18 @@ def text(formula: Any) -> str:
     operator, *operands = formula
     if operator in OF_LENGTH:
         return OF_LENGTH[operator]
-    parts = [text(operand) for operand in operands]
+    texts = [smt_text(operand) for operand in operands]
     if operator in ("mod", "div"):
         constant = isinstance(operands[1], int) and operands[1] > 0
-        return f"({operator if constant else {'mod': 'near', 'div': 'quotient'}[operator]} {' '.join(parts)})"
+        return f"({operator if constant else {'mod': 'near', 'div': 'quotient'}[operator]} {' '.join(texts)})"
     if operator == "pos":
-        return f"(ite (> {parts[0]} 0) {parts[0]} 0)"
+        return f"(ite (> {texts[0]} 0) {texts[0]} 0)"
     if operator == "if":
-        return f"(ite (= {parts[0]} 0) {parts[2]} {parts[1]})"
+        return f"(ite (= {texts[0]} 0) {texts[2]} {texts[1]})"
     if operator in ARITHMETIC:
-        return f"({ARITHMETIC[operator][0]} {' '.join(parts)})"
+        return f"({ARITHMETIC[operator][0]} {' '.join(texts)})"
     if operator in COMPARED:
-        return f"(ite ({COMPARED[operator][0]} {' '.join(parts)}) 1 0)"
+        return f"(ite ({COMPARED[operator][0]} {' '.join(texts)}) 1 0)"
     raise Refused(f"{operator!r} is not an operator")
 
 
@@ -132,7 +134,7 @@ Entry = tuple[Natural, Natural, Number]
 Bit = Annotated[int, msgspec.Meta(ge=0, le=1)]
 Pair = tuple[Natural, Natural]
 Formula = Any
-"""Checked by `formulas`."""
+"""Checked by `check_formula`."""
 
 
 class FamilyAutomaton(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -145,7 +147,7 @@ class FamilyAutomaton(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FamilyHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One attention head: its size, and the entries of its three matrices."""
+    """An attention head: the number of its query columns per bit, and the entries of its three matrices."""
 
     size: Natural
     query: list[Entry]
@@ -154,7 +156,7 @@ class FamilyHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FamilyMlp(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One MLP: its number of units, and the entries of its matrices and vectors."""
+    """An MLP: its number of hidden units, and the entries of its matrices and vectors."""
 
     size: Natural
     w1: list[Entry]
@@ -164,14 +166,14 @@ class FamilyMlp(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FamilyLayer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The heads of one layer, and its MLP."""
+    """The heads and the MLP of a layer."""
 
     heads: list[FamilyHead]
     mlp: FamilyMlp
 
 
 class FamilyProgram(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One transformer of the family, with formulas in N in place of sizes and positions."""
+    """A transformer of the family, whose sizes and positions are formulas in N and n."""
 
     attention: Literal["unmasked", "causal"]
     loop: tuple[Natural, Natural] | None
@@ -184,7 +186,7 @@ class FamilyProgram(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FamilyFrame(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What every model of the family shares besides its transformers: sizes and symbols."""
+    """The sizes and symbols of the models of the family."""
 
     steps: Formula
     padding: Formula
@@ -199,7 +201,7 @@ class FamilyFrame(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FamilyProof(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the prover claims about the rows; the checker computes each claim again."""
+    """The prover's claims about the rows; the checker computes each of them again."""
 
     elements: list[list[Natural]]
     scores: dict[str, list[list[tuple[Number, bool]]]]
@@ -210,7 +212,7 @@ class FamilyProof(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FamilyCertificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A certificate of the kind `unmask-family/1`, as it is written in JSON."""
+    """A certificate of the format `unmask-family/1`, as stored in JSON."""
 
     format: Literal["unmask-family/1"]
     kind: Literal["mdm", "smdm", "topk", "plt", "cot", "pcot"]
@@ -224,13 +226,13 @@ class FamilyCertificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
 
 def seal_of(document: dict[str, Any]) -> str:
-    """The hash of everything but the seal."""
+    """Return the hash of all fields except the seal."""
     rest = {name: value for name, value in document.items() if name != "seal"}
     return sha256(json.dumps(rest, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def read(document: Any, *, sealed: bool = True) -> FamilyCertificate:
-    """A document of this form, as it was written."""
+def read_family(document: Any, *, sealed: bool = True) -> FamilyCertificate:
+    """Convert a parsed document to typed fields; refuse any other form, and a changed document by its seal."""
     try:
         certificate = msgspec.convert(document, FamilyCertificate)
         need(not sealed or certificate.seal == seal_of(document), "the certificate is not as it was written: its seal")
@@ -247,7 +249,7 @@ def read(document: Any, *, sealed: bool = True) -> FamilyCertificate:
 
 
 def _check_size(formula: Formula) -> None:
-    checked(formula)
+    check_formula(formula)
     need(not mentions(formula, "n"), "a size is a formula in N alone")
 
 
@@ -256,45 +258,26 @@ def _check_column(column: Formula) -> None:
         return
     need(isinstance(column, list) and column[:1] in (["flag"], ["code"]), "a column is null, a flag or a code")
     need(len(column) == (2 if column[0] == "flag" else 3), "a flag has a formula, a code two")
-    checked(column[1])
+    check_formula(column[1])
     if column[0] == "code":
         _check_size(column[2])
 
 
-# What words are made of: (number of the model's symbol, map of the automaton's states) of every letter.
-
-
-LAST_CODE_POINT = 0x10FFFF
-Map = tuple[int, ...]
 Letters = list[tuple[int, Map]]
+"""(number of the model's symbol, map of the automaton's states)."""
 
 
 def letters_of(automaton: FamilyAutomaton, frame: FamilyFrame) -> Letters:
-    """Of every token of the automaton, or of every character: each is read as a symbol, by automaton and model."""
-    delta, states = automaton.delta, range(len(automaton.delta))
-    need(len(delta) == len(automaton.accepting) > 0, "accepting is not said of every state")
-    need(len({len(row) for row in delta}) == 1, "delta is not a table of states and letters")
-    need(all(q in states for row in delta for q in row), "delta leads out of the states")
+    """Return the letters of the automaton, as the models of the family read them."""
+    maps = letter_maps(automaton.delta)
+    need(len(automaton.delta) == len(automaton.accepting), "accepting does not have one entry for each state")
     _check_symbols(frame)
-    columns = [*zip(*delta, strict=True)]
     need((automaton.tokens is None) != (automaton.characters is None), "words are made of tokens, or of characters")
-    need((automaton.characters is None) == (frame.characters is None), "model and automaton read different things")
-    number = {name: frame.vocabulary.index(name) for name in frame.input_symbols}
+    need((automaton.characters is None) == (frame.characters is None), "only model or automaton reads characters")
+    numbers = {name: frame.vocabulary.index(name) for name in frame.input_symbols}
     if automaton.tokens is not None:
-        need(len(automaton.tokens) == len(columns), "the automaton has not one column for each token")
-        need({*automaton.tokens} <= {*number}, "the model cannot read a letter of the automaton")
-        numbers = [number[name] for name in automaton.tokens]
-        need(all(a < b for a, b in pairwise(numbers)), "tokens are not in the order of the model's symbols")
-        return [*zip(numbers, columns, strict=True)]
-    ours, theirs = automaton.characters or [], frame.characters or []
-    for ranges in (ours, theirs):
-        starts = [0, *(last + 1 for _, last, _ in ranges)]
-        whole = [first for first, *_ in ranges] == starts[:-1] and starts[-1] == LAST_CODE_POINT + 1
-        need(whole and starts == sorted({*starts}), "characters are not all code points, in order")
-    need(all(k < len(columns) for *_, k in ours), "a character leads to no column of the automaton")
-    need(all(name in number for *_, name in theirs), "a character is read as no input symbol")
-    points = {first for first, *_ in (*ours, *theirs)}
-    return sorted({(number[_at(theirs, x)], columns[_at(ours, x)]) for x in points})
+        return sorted(letters_of_tokens(automaton.tokens, maps, numbers))
+    return sorted(letters_of_characters(automaton.characters or [], frame.characters or [], maps, numbers))
 
 
 def _check_symbols(frame: FamilyFrame) -> None:
@@ -303,8 +286,3 @@ def _check_symbols(frame: FamilyFrame) -> None:
     need(len({*special}) == len(special) and {*special} <= {*frame.vocabulary}, "special symbols are not in it, or one")
     need(len({*frame.input_symbols}) == len(frame.input_symbols), "an input symbol is listed twice")
     need({*frame.input_symbols} <= {*frame.vocabulary} - {*special}, "an input symbol is special, or not listed")
-
-
-def _at(ranges: Sequence, point: int):
-    """What ranges say of a code point."""
-    return ranges[bisect_right(ranges, point, key=lambda part: part[0]) - 1][2]

@@ -1,8 +1,10 @@
-"""Tables of a family: what rows hold and which letters they cover, for trees, chains and loops.
+"""Tables of a family: the content of every row and the map of the letters that it covers, for trees, chains and loops.
 
-Pairs (what a row holds, the map of its letters) are closed under the table of a row, with the automaton's answer:
+The pairs (content of a row, map of its letters) of a certificate are closed under the table of a row:
 
-start: (letter, its map)          (x, f), (y, g)  →  (table[x][y], f·g), which must be listed too
+    start: (letter, its map)          (x, f), (y, g)  →  (table[x][y], f·g), which must be listed too
+
+and in the last row the answer is the automaton's.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +14,7 @@ import numpy as np
 
 from unmask.checker import family_form
 from unmask.checker.certificate import need
-from unmask.checker.checked_tables import numbered
+from unmask.checker.checked_tables import distinct_rows
 from unmask.checker.family_form import Letters, Map
 from unmask.checker.family_weights import FamilyRows, HeadContribution
 from unmask.numerics.arithmetic import Precision, add, multiply
@@ -21,7 +23,7 @@ MOST_PAIRS = 3000
 
 
 class ListedMaps:
-    """The elements of a certificate: maps of states, in increasing order."""
+    """The elements of a certificate: maps of the automaton's states, in increasing order."""
 
     def __init__(self, elements: list[list[int]], states: int) -> None:
         maps = [tuple(image) for image in elements]
@@ -33,10 +35,11 @@ class ListedMaps:
         self.identity = tuple(range(states))
 
     def number(self, image: Map) -> int:
+        """Return the number of a map, -1 if it is not listed."""
         return self._number.get(np.array(image, dtype=np.int32).tobytes(), -1)
 
     def products(self) -> np.ndarray:
-        """[f, g]: f·g, first f and then g; -1 where it is not listed."""
+        """Return the table [f, g] of f·g, first f and then g; -1 where the product is not listed."""
         table = np.empty((len(self._images), len(self._images)), dtype=np.int64)
         for f, image in enumerate(self._images):
             composed = np.ascontiguousarray(self._images[:, image])
@@ -44,125 +47,125 @@ class ListedMaps:
         return table
 
     def accepting(self, accepting: Sequence[bool]) -> np.ndarray:
-        """Of every element: is the state that it takes state 0 to accepting?"""
+        """Return for every element whether the state to which it leads from state 0 accepts."""
         return np.array(accepting)[self._images[:, 0]]
 
 
 class ListedPairs:
-    """The pairs of a certificate, and what is held in any of them."""
+    """The pairs (content, element) of a certificate; `contents` are the different contents in order."""
 
     def __init__(self, claimed: list[family_form.Pair], maps: ListedMaps, start: Iterable[tuple[int, Map]]) -> None:
         need(claimed == sorted({*claimed}), "pairs are not in order, each once")
         need(0 < len(claimed) <= MOST_PAIRS, "there are no pairs, or too many")
-        self.held = sorted({x for x, _ in claimed})
-        self._element = np.array([f for _, f in claimed])
-        self._place = np.searchsorted(self.held, [x for x, _ in claimed])
-        self.products = maps.products()
-        need(
-            {*self._element.tolist()} == {*range(len(self.products))}, "pairs do not name every element that is listed"
-        )
-        self._known = np.array([self._code(x, f) for x, f in claimed])
-        need(all(self._code(x, maps.number(f)) in self._known for x, f in start), "the pair of a letter is not listed")
+        self.contents = sorted({x for x, _ in claimed})
+        self._index, elements = np.searchsorted(self.contents, [x for x, _ in claimed]), [f for _, f in claimed]
+        products = maps.products()
+        need({*elements} == {*range(len(products))}, "pairs do not name every element that is listed")
+        self._elements, self._products = np.array(elements), products[np.ix_(elements, elements)]
+        self._codes = self._code(np.array([x for x, _ in claimed]), self._elements)
+        start_codes = [self._code(x, maps.number(f)) for x, f in start]
+        need(bool(np.isin(start_codes, self._codes).all()), "the pair of a letter is not listed")
 
-    def _code(self, x, f):
-        """A number for a pair; of f = -1, none that is listed."""
-        return np.where(np.asarray(f) < 0, -1, np.asarray(x) * len(self.products) + f)
+    @staticmethod
+    def _code(x, f):
+        """Return a number for every pair, -1 where f is -1."""
+        return np.where(np.asarray(f) < 0, -1, np.asarray(x) * MOST_PAIRS + f)
 
-    def closed(self, table: np.ndarray) -> None:
-        """table[x, y] over what is held, in order, by its number or symbol."""
-        made = self._code(table[np.ix_(self._place, self._place)], self.products[np.ix_(self._element, self._element)])
-        need(bool(np.isin(made, self._known).all()), "a row may hold a pair that is not listed")
+    def check_closed(self, table: np.ndarray) -> None:
+        """Check that the pairs are closed under table[x, y], over the contents in order."""
+        codes = self._code(table[np.ix_(self._index, self._index)], self._products)
+        need(bool(np.isin(codes, self._codes).all()), "a row may hold a pair that is not listed")
 
-    def answered(self, table: np.ndarray, verdicts: np.ndarray) -> None:
-        """Of any two pairs, table[x, y] is the verdict of their product."""
-        product = self.products[np.ix_(self._element, self._element)]
-        right = verdicts[product]
-        written = table[np.ix_(self._place, self._place)]
-        need(
-            bool((product >= 0).all()) and np.array_equal(written, right),
-            "the last row does not say what the automaton says",
-        )
+    def check_answers_of_two(self, table: np.ndarray, verdicts: np.ndarray) -> None:
+        """Check for any two pairs that table[x, y] is the verdict of their product."""
+        equal = table[np.ix_(self._index, self._index)] == verdicts[self._products]
+        need(bool((equal & (self._products >= 0)).all()), "the last row does not say what the automaton says")
 
-    def each_answered(self, written: np.ndarray, verdicts: np.ndarray) -> None:
-        """Of any one pair, said[x] is the verdict of its map."""
-        right = np.array_equal(written[self._place], verdicts[self._element])
-        need(right, "the last row does not say what the automaton says")
+    def check_answers(self, answers: np.ndarray, verdicts: np.ndarray) -> None:
+        """Check for every pair that answers[x] is the verdict of its map."""
+        equal = answers[self._index] == verdicts[self._elements]
+        need(bool(equal.all()), "the last row does not say what the automaton says")
 
 
-# Rows that multiply what two other rows hold (mdm, smdm, topk, pcot): their tables, entry by entry.
+# Rows that multiply the contents of two other rows (mdm, smdm, topk, pcot): their tables, entry by entry.
 #
-#     inner[x][y]   what a row takes that is not the last, for symbols x and y in the rows that it reads
-#     last[x][y]    what the last row takes
+#     inner[x][y]   the symbol that a row other than the last takes, for symbols x and y in the rows that it reads
+#     last[x][y]    the symbol that the last row takes
 #     taken         in diffusion: a slot takes its symbol if it is masked and neither of the rows that it reads is
 #
-# each for all flags that these rows may have.
+# Each table is computed for all flags that these rows may have.
 
 
 Flags = dict[str, list[list[int]]]
 Decide = Callable[[np.ndarray], np.ndarray]
-"""Logits [cases, outputs] → what follows from them."""
+"""Logits [cases, outputs] → the decision of each case."""
 
 
 class NodeTables:
-    """Rows of one program that hold some tokens, and those who read them."""
+    """The rows of one program that read two rows with these tokens."""
 
     def __init__(self, rows: FamilyRows, flags: Flags, tokens: Sequence[int]) -> None:
-        rows.single_pass(2)
+        rows.check_heads(2)
         self._rows, self._flags = rows, flags
         need(all(flags[region] for region in ("read", "inner", "last")), "a region of rows has no flags")
-        starts = rows.start(tokens, flags["read"])
-        self._sides = [_classes(*rows.head_output(0, head, starts.reshape(-1, rows.width))) for head in (0, 1)]
-        self._class = [which.reshape(len(tokens), -1) for _, which in self._sides]
+        starts = rows.start(tokens, flags["read"]).reshape(-1, rows.width)
+        self._outputs = [_distinct_outputs(*rows.head_output(0, head, starts)) for head in (0, 1)]
+        self._classes_of = [which.reshape(len(tokens), -1) for _, which in self._outputs]
 
     def table(self, token: int, region: str, decide: Decide) -> np.ndarray:
-        """[tokens, tokens]: what a row with this token decides, if it does not depend on flags."""
-        own = self._rows.start([token], self._flags[region])[0]
-        found = {table.tobytes(): table for row in own for table in self._tables(row, decide)}
-        need(len(found) == 1, "what a row takes depends on more than what it reads")
-        return next(iter(found.values()))
+        """Return [tokens, tokens]: the decision of a row with this token; refuse if it depends on flags."""
+        rows = self._rows.start([token], self._flags[region])[0]
+        tables = (table for row in rows for table in self._tables(row, decide))
+        return _only(tables, "what a row takes depends on more than what it reads")
 
-    def taken(self, tokens: Sequence[int], masked: int, decide: Decide) -> None:
-        """Of rows with these tokens, only the masked one takes its symbol, and only where neither factor is masked.
+    def check_taken(self, tokens: Sequence[int], masked: int, decide: Decide) -> None:
+        """Check that exactly a masked row takes its symbol, and only if neither of the rows that it reads is masked.
 
-        `masked` is its place here, and 0 that of m among the tokens that are read.
+        tokens[masked] is the mask; among the tokens that are read, the mask is the first.
         """
         for region in ("inner", "last"):
-            own = self._rows.start(tokens, self._flags[region])
-            first, which = numbered(own.reshape(-1, self._rows.width)[:, self._rows.live()])
+            vectors = self._rows.start(tokens, self._flags[region]).reshape(-1, self._rows.width)
+            first, which = distinct_rows(vectors[:, self._rows.live()])
             classes = which.reshape(len(tokens), -1)
-            waits = classes[masked]
-            need(not np.isin(waits, np.delete(classes, masked, axis=0)).any(), "a masked row looks like a written one")
-            for k, place in enumerate(first):
-                for table in self._tables(own.reshape(-1, self._rows.width)[place], decide):
-                    right = np.full_like(table, k in waits)
-                    right[0], right[:, 0] = False, False
-                    need(
-                        np.array_equal(table, right), "a slot is not taken exactly where it is masked, its factors not"
-                    )
+            masked_classes, others = classes[masked], np.delete(classes, masked, axis=0)
+            need(not np.isin(masked_classes, others).any(), "a masked row looks like a written one")
+            for k, row in enumerate(first):
+                for table in self._tables(vectors[row], decide):
+                    expected = np.full_like(table, k in masked_classes)
+                    expected[0], expected[:, 0] = False, False
+                    equal = np.array_equal(table, expected)
+                    need(equal, "a slot is not taken exactly where it is masked, its factors not")
 
-    def _tables(self, own: np.ndarray, decide: Decide) -> Iterable[np.ndarray]:
-        """[tokens, tokens] for every two flags of the rows that are read."""
-        (left, right) = (added for added, _ in self._sides)
+    def _tables(self, row: np.ndarray, decide: Decide) -> Iterable[np.ndarray]:
+        """Yield [tokens, tokens], the decisions of this row, for every two flags of the rows that are read."""
+        (left, right) = (output for output, _ in self._outputs)
         counts = len(left[1]), len(right[1])
         i, j = (axis.ravel() for axis in np.indices(counts))
         decided = []
-        for part in self._rows.parts(i.size):
-            added = [(left[0], left[1][i[part]]), (right[0], right[1][j[part]])]
-            decided.append(decide(self._rows.logits(np.repeat(own[None], len(i[part]), axis=0), added)))
+        for chunk in self._rows.chunks(i.size):
+            outputs = [(left[0], left[1][i[chunk]]), (right[0], right[1][j[chunk]])]
+            decided.append(decide(self._rows.logits(np.repeat(row[None], len(i[chunk]), axis=0), outputs)))
         grid = np.concatenate(decided).reshape(counts)
-        for f, g in np.ndindex(self._class[0].shape[1], self._class[1].shape[1]):
-            yield grid[np.ix_(self._class[0][:, f], self._class[1][:, g])]
+        for f, g in np.ndindex(self._classes_of[0].shape[1], self._classes_of[1].shape[1]):
+            yield grid[np.ix_(self._classes_of[0][:, f], self._classes_of[1][:, g])]
 
 
-def _classes(columns: np.ndarray, values: np.ndarray) -> tuple[HeadContribution, np.ndarray]:
-    """(different head outputs; which of them each row has)."""
-    first, which = numbered(values)
+def _distinct_outputs(columns: np.ndarray, values: np.ndarray) -> tuple[HeadContribution, np.ndarray]:
+    """Return (the distinct outputs of a head; for every row, the number of its output)."""
+    first, which = distinct_rows(values)
     return (columns, values[first]), which
 
 
-# Chain of thought (cot): the tables of the row before the next symbol, over its own symbol and the letter it reads.
+def _only(tables: Iterable[np.ndarray], otherwise: str) -> np.ndarray:
+    """Return the table that all of these are; refuse if two of them differ."""
+    distinct = {table.tobytes(): table for table in tables}
+    need(len(distinct) == 1, otherwise)
+    return next(iter(distinct.values()))
+
+
+# Chain of thought (cot): the next symbol, as tables over the symbol of the row and the letter that the row reads.
 #
-#     first[a], only[a]         after the first letter a, for N >= 2 and for N = 1, whatever the row's own letter is
+#     first[a], only[a]         after the first letter a, for N >= 2 and for N = 1, for every letter in the row itself
 #     inner[x][a], last[x][a]   after symbol x and letter a
 #
 # Pairs (symbol, state of the automaton) are closed: (x, q) and letter a lead to (inner[x][a], a(q)).
@@ -171,40 +174,43 @@ def _classes(columns: np.ndarray, values: np.ndarray) -> tuple[HeadContribution,
 def check_chain(
     rows: FamilyRows, proof: family_form.FamilyProof, letters: Letters, states: int, verdicts: np.ndarray
 ) -> int:
-    """How many entries of tables were computed; `verdicts` are the symbols that each state is answered with."""
-    rows.single_pass(1)
+    """Check the tables and pairs of a chain; return how many entries of tables were computed.
+
+    `verdicts` holds the answer symbol of every state.
+    """
+    rows.check_heads(1)
     pairs, flags = proof.pairs, proof.flags["model"]
     need(bool(pairs) and pairs == sorted({*pairs}), "there are no pairs, or they are not in order, each once")
     need(all(q < states for _, q in pairs), "a pair names no state")
     need(not proof.elements and proof.held is None, "a chain has no elements, and holds symbols")
     symbols = sorted({x for x, _ in pairs})
-    read = [a for a, _ in letters]
-    need(len({*read}) == len(read), "a symbol of the model represents two letters of the automaton")
-    chain = _ChainTables(rows, flags, read)
-    made = {name: chain.table(flags[name], read) for name in ("first", "only")}
-    for name, table in made.items():
+    letter_symbols = [a for a, _ in letters]
+    need(len({*letter_symbols}) == len(letter_symbols), "a symbol of the model represents two letters of the automaton")
+    chain = _ChainTables(rows, flags, letter_symbols)
+    first_tables = {name: chain.table(flags[name], letter_symbols) for name in ("first", "only")}
+    for name, table in first_tables.items():
         need(bool((table == table[0]).all()), f"the symbol that is called {name} depends on the last letter")
-    tables = {name: table[:1] for name, table in made.items()}
+    tables = {name: table[:1] for name, table in first_tables.items()}
     tables |= {name: chain.table(flags[name], symbols) for name in ("inner", "last")}
     need([*proof.tables] == ["first", "only", "inner", "last"], "a chain has the tables first, only, inner and last")
     for name, table in tables.items():
         need(proof.tables[name] == table.tolist(), f"the table {name} is not what the weights compute")
-    listed = {*pairs}
-    moves = [image for _, image in letters]
-    need(
-        all((int(x), f[0]) in listed for x, f in zip(tables["first"][0], moves, strict=True)), "a first pair is missing"
-    )
-    need([*tables["only"][0]] == [verdicts[f[0]] for f in moves], "N = 1 is not answered as the automaton does")
+    listed, maps = {*pairs}, [image for _, image in letters]
+    first_pairs = zip(tables["first"][0].tolist(), maps, strict=True)
+    need(all((x, f[0]) in listed for x, f in first_pairs), "a first pair is missing")
+    need([*tables["only"][0]] == [verdicts[f[0]] for f in maps], "N = 1 is not answered as the automaton does")
     for x, q in pairs:
         row = symbols.index(x)
-        after = zip(tables["inner"][row].tolist(), moves, strict=True)
-        need(all((y, f[q]) in listed for y, f in after), "a row may hold a pair that is not listed")
-        written = tables["last"][row].tolist() == [verdicts[f[q]] for f in moves]
-        need(written, "the last symbol does not say what the automaton says")
+        next_pairs = zip(tables["inner"][row].tolist(), maps, strict=True)
+        need(all((y, f[q]) in listed for y, f in next_pairs), "a row may hold a pair that is not listed")
+        is_correct = tables["last"][row].tolist() == [verdicts[f[q]] for f in maps]
+        need(is_correct, "the last symbol does not say what the automaton says")
     return sum(table.size for table in tables.values())
 
 
 class _ChainTables:
+    """The rows of a chain that read one of these letters."""
+
     def __init__(self, rows: FamilyRows, flags: dict[str, list[list[int]]], letters: Sequence[int]) -> None:
         self._rows = rows
         need(all(flags.values()), "a region of rows has no flags")
@@ -213,107 +219,110 @@ class _ChainTables:
         self._values = values.reshape(*starts.shape[:2], -1)
 
     def table(self, flags: list[list[int]], tokens: Sequence[int]) -> np.ndarray:
-        """[tokens, letters]: the next symbol, the same for all flags."""
-        own = self._rows.start(tokens, flags)
-        found = {}
-        for f, g in np.ndindex(own.shape[1], self._values.shape[1]):
-            i, a = (axis.ravel() for axis in np.indices((len(tokens), len(self._values))))
-            written = []
-            for part in self._rows.parts(i.size):
-                added = [(self._columns, self._values[a[part], g])]
-                written.append(self._rows.logits(own[i[part], f], added).argmax(axis=1))
-            table = np.concatenate(written).reshape(len(tokens), -1)
-            found[table.tobytes()] = table
-        need(len(found) == 1, "the next symbol depends on more than the state and the letter")
-        return next(iter(found.values()))
+        """Return [tokens, letters]: the next symbol; refuse if it depends on flags."""
+        return _only(self._tables(flags, tokens), "the next symbol depends on more than the state and the letter")
+
+    def _tables(self, flags: list[list[int]], tokens: Sequence[int]) -> Iterable[np.ndarray]:
+        """Yield [tokens, letters], the next symbol, for all flags of the row and of the letter."""
+        rows = self._rows.start(tokens, flags)
+        i, a = (axis.ravel() for axis in np.indices((len(tokens), len(self._values))))
+        for f, g in np.ndindex(rows.shape[1], self._values.shape[1]):
+            symbols = []
+            for chunk in self._rows.chunks(i.size):
+                outputs = [(self._columns, self._values[a[chunk], g])]
+                symbols.append(self._rows.logits(rows[i[chunk], f], outputs).argmax(axis=1))
+            yield np.concatenate(symbols).reshape(len(tokens), -1)
 
 
-# Looped (plt): the table of a loop, over what rows hold in the columns that heads read.
+# Looped (plt): the table of a loop, over the contents of rows in the columns that heads read.
 #
-#     product[i][j]   what a row holds after a loop in which it read rows that held i and j
-#     last[0][i]      what the last row says after the loops, if row 0 holds i
+#     product[i][j]   the content of a row after a loop in which it reads rows with the contents i and j
+#     last[0][i]      the symbol of the last row after the loops, if row 0 has the content i
 #
-# What a row held itself makes no difference: column by column, heads + own is the same for every own number between the
-# least and the largest that occurs there, in the rows at first and in all that a loop makes.
+# The previous content of the row itself makes no difference: in every column, (heads) + own is the same for every own
+# number between the least and the largest that occurs there, in the start rows and in the result of every loop.
 
 
 class LoopTables:
-    """Three heads in the first layer (left, right, the row itself), layers without heads, one head after the loop."""
+    """A loop of layers with three heads in the first (left, right, the row itself); then a layer with one head."""
 
     def __init__(self, rows: FamilyRows, proof: family_form.FamilyProof, precision: Precision) -> None:
         self._rows, self._p, self._last = rows, precision, len(rows.values) - 1
         counts = [len(values) for values in rows.values]
-        right = self._last > 0 and counts == [3, *[0] * (self._last - 1), 1] and rows.program.loop == (0, self._last)
-        need(right, "the heads are not three in the first of the looped layers and one after the loop")
+        need(self._last > 0 and rows.program.loop == (0, self._last), "the loop is not all layers but the last")
+        expected = [3, *[0] * (self._last - 1), 1]
+        need(counts == expected, "the heads are not three in the first of the looped layers and one after the loop")
         self._own = rows.values[0][2]
         need(np.array_equal(self._own.row, self._own.column), "a row moves its own numbers to other columns")
         need(len(proof.flags["model"]["every"]) == 1, "flags distinguish rows")
-        read = [rows.values[0][0].row, rows.values[0][1].row, rows.values[self._last][0].row]
-        self.told = np.unique(np.concatenate(read)).astype(np.int64)
-        self.held = self._vectors(proof.held)
+        read_rows = [rows.values[0][0].row, rows.values[0][1].row, rows.values[self._last][0].row]
+        self.read_columns = np.unique(np.concatenate(read_rows)).astype(np.int64)
+        self.vectors = self._listed_vectors(proof.held)
 
-    def _vectors(self, held: list[list[tuple[int, int]]] | None) -> np.ndarray:
-        need(bool(held), "what rows hold is not listed")
-        vectors = np.zeros((len(held or ()), self._rows.width), dtype=np.int64)
-        for vector, entries in zip(vectors, held or (), strict=True):
+    def _listed_vectors(self, listed: list[list[tuple[int, int]]] | None) -> np.ndarray:
+        """Return the listed contents as vectors."""
+        need(bool(listed), "what rows hold is not listed")
+        vectors = np.zeros((len(listed or ()), self._rows.width), dtype=np.int64)
+        for vector, entries in zip(vectors, listed or (), strict=True):
             columns = [c for c, _ in entries]
-            need(
-                columns == sorted({*columns}) and {*columns} <= {*self.told.tolist()},
-                "the stored numbers are not in order",
-            )
+            need(columns == sorted({*columns}), "the stored numbers are not in order")
+            need({*columns} <= {*self.read_columns.tolist()}, "a stored number is in a column that no head reads")
             need(all(entry for _, entry in entries), "a stored number is 0")
             vector[columns] = [entry for _, entry in entries]
         need(len(np.unique(vectors, axis=0)) == len(vectors), "a vector is listed twice")
         return vectors
 
     def check(self, proof: family_form.FamilyProof, letters: Letters, pad: int) -> tuple[list, np.ndarray, np.ndarray]:
-        """(the pairs of letters and pad, product, what is said of each held vector)."""
-        rows, count = self._rows, len(self.held)
+        """Check the tables; return (the pairs of letters and pad, product, the answer symbol for each vector)."""
+        rows, count = self._rows, len(self.vectors)
         start = rows.start([*(a for a, _ in letters), pad], proof.flags["model"]["every"])[:, 0]
-        numbers = self._numbers(start)
+        numbers = self._vector_numbers(start)
         identity = tuple(range(len(letters[0][1])))
         pairs = [*zip(numbers.tolist(), [*(f for _, f in letters), identity], strict=True)]
         need(sorted(proof.tables) == ["last", "product"], "a loop has the tables last and product")
-        added = [rows.head_output(0, head, self.held) for head in (0, 1)]
+        outputs = [rows.head_output(0, head, self.vectors) for head in (0, 1)]
         low, high, table = start.min(axis=0), start.max(axis=0), []
         i, j = (axis.ravel() for axis in np.indices((count, count)))
-        for part in rows.parts(i.size):
-            own = np.repeat(start[:1], len(i[part]), axis=0)
-            fetched = [(columns, values[k[part]]) for (columns, values), k in zip(added, (i, j), strict=True)]
-            state = rows.heads(own, [*fetched, rows.head_output(0, 2, own)])
+        for chunk in rows.chunks(i.size):
+            own = np.repeat(start[:1], len(i[chunk]), axis=0)
+            chosen_outputs = [(columns, values[k[chunk]]) for (columns, values), k in zip(outputs, (i, j), strict=True)]
+            state = rows.heads(own, [*chosen_outputs, rows.head_output(0, 2, own)])
             for layer in range(self._last):
                 state = rows.mlp(layer, state)
-            table.append(self._numbers(state))
+            table.append(self._vector_numbers(state))
             low, high = np.minimum(low, state.min(axis=0)), np.maximum(high, state.max(axis=0))
-        self._forgets(added, low, high)
-        made, written = np.concatenate(table).reshape(count, count), self._written(start[:1], low, high)
-        for name, found in (("product", made), ("last", written[None])):
-            need(proof.tables[name] == found.tolist(), f"the table {name} is not what the weights compute")
-        return pairs, made, written
+        self._check_independence(outputs, low, high)
+        product_table, answers = np.concatenate(table).reshape(count, count), self._last_symbols(start[:1], low, high)
+        for name, computed in (("product", product_table), ("last", answers[None])):
+            need(proof.tables[name] == computed.tolist(), f"the table {name} is not what the weights compute")
+        return pairs, product_table, answers
 
-    def _numbers(self, vectors: np.ndarray) -> np.ndarray:
-        known = {vector[self.told].tobytes(): k for k, vector in enumerate(self.held)}
-        numbers = [known.get(vector.tobytes(), -1) for vector in np.ascontiguousarray(vectors[:, self.told])]
+    def _vector_numbers(self, vectors: np.ndarray) -> np.ndarray:
+        """Return the number of the listed content of every vector."""
+        number_of = {vector[self.read_columns].tobytes(): k for k, vector in enumerate(self.vectors)}
+        contents = np.ascontiguousarray(vectors[:, self.read_columns])
+        numbers = [number_of.get(content.tobytes(), -1) for content in contents]
         need(-1 not in numbers, "a row may hold what is not listed")
         return np.array(numbers)
 
-    def _forgets(self, added, low: np.ndarray, high: np.ndarray) -> None:
+    def _check_independence(self, outputs: Sequence[HeadContribution], low: np.ndarray, high: np.ndarray) -> None:
+        """Check that the residual sum is the same for every own number between `low` and `high`, column by column."""
         factors = np.zeros(self._rows.width, dtype=np.int64)
         factors[self._own.column] = self._own.value
         for column in np.flatnonzero(low < high).tolist():
-            own = np.arange(low[column], high[column] + 1)
-            sides = [np.unique(values[:, columns == column]).tolist() or [0] for columns, values in added]
-            for left, right in product(*sides):
+            own_numbers = np.arange(low[column], high[column] + 1)
+            head_numbers = [np.unique(values[:, columns == column]).tolist() or [0] for columns, values in outputs]
+            for left, right in product(*head_numbers):
                 total = add(add(0, left, self._p), right, self._p)
-                total = add(add(total, multiply(own, factors[column], self._p), self._p), own, self._p)
-                need(
-                    bool((total == total[0]).all()), f"column {column} of a row depends on what it was before the loop"
-                )
+                total = add(add(total, multiply(own_numbers, factors[column], self._p), self._p), own_numbers, self._p)
+                constant = bool((total == total[0]).all())
+                need(constant, f"column {column} of a row depends on what it was before the loop")
 
-    def _written(self, own: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    def _last_symbols(self, own: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Return the symbol of the last row for each content of row 0, after the loops."""
         rows = self._rows
         needed = np.unique(np.concatenate([rows.mlps[self._last].w1.row, rows.out.row]))
         need(np.array_equal(low[needed], high[needed]), "the answer of the last row depends on its earlier content")
-        own = np.repeat(own, len(self.held), axis=0)
-        state = rows.heads(own, [rows.head_output(self._last, 0, self.held)])
+        own = np.repeat(own, len(self.vectors), axis=0)
+        state = rows.heads(own, [rows.head_output(self._last, 0, self.vectors)])
         return rows.read_out(rows.mlp(self._last, state)).argmax(axis=1)

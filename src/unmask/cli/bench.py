@@ -7,7 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
-from unmask.cli.options import CONTEXT, DEFAULT_LIMIT, Command, Commands, Json, LimitOption, TimeoutOption, budgeted
+from unmask.cli.options import (
+    CONTEXT,
+    DEFAULT_LIMIT,
+    Command,
+    Commands,
+    Json,
+    LimitOption,
+    PlotPageOption,
+    TimeoutOption,
+    budgeted,
+)
+from unmask.cli.output_files import PAGE, check_writable, write_text
+from unmask.cli.terminal import console, literal, print_document, show_table
 from unmask.errors import UnmaskError
 
 app = typer.Typer(
@@ -39,8 +51,6 @@ Write what a model computes in every pass, node by node, and score a proposed ci
 def overview(context: typer.Context) -> None:
     """Test samplers and engines on models whose truth is known (needs the extra `bench`)."""
     if context.invoked_subcommand is None:
-        from unmask.cli.terminal import console
-
         console().print(OVERVIEW)
 
 
@@ -54,7 +64,6 @@ def list_(as_json: Json = False) -> None:
 
     from unmask.bench.reference_models import REFERENCE_MODELS, VERSION
     from unmask.bench.run_checks import CHECKS
-    from unmask.cli.terminal import literal, print_document, show_table
 
     if as_json:
         checks = {check.name: check.bugs for check in CHECKS}
@@ -99,7 +108,6 @@ def export(
     from unmask.bench.bench_folder import write_bench_folder
     from unmask.bench.loaded_model import load_reference
     from unmask.bench.reference_models import reference_row
-    from unmask.cli.terminal import console, literal, print_document
 
     with budgeted("exporting", limit=limit, timeout=timeout):
         folder = write_bench_folder(reference_row(name), out, to)
@@ -143,9 +151,6 @@ EqualOption = Annotated[
 SecondsOption = Annotated[
     int, typer.Option("--seconds", metavar="S", min=1, help="Time limit of one run of the sampler.")
 ]
-ReportOption = Annotated[
-    Path | None, typer.Option("--out", metavar="FILE.html", help="Write a page with plots.", show_default=False)
-]
 
 
 @app.command("run", cls=Command, context_settings=CONTEXT)
@@ -157,7 +162,7 @@ def run(
     effect: EffectOption = None,
     equal: EqualOption = None,
     seconds: SecondsOption = 20,
-    out: ReportOption = None,
+    out: PlotPageOption = None,
     as_json: Json = False,
 ) -> None:
     """Run the checks on a sampler. The exit code is 1 if a check fails.
@@ -165,8 +170,6 @@ def run(
     Example: [bold]unmask bench run --sampler fast-dllm:threshold=0.9[/bold]
     """
     from unmask.bench.adapters import check_sampler
-    from unmask.cli.output_files import PAGE, check_writable, write_text
-    from unmask.cli.terminal import console, literal, print_document, show_table
 
     if out is not None:
         check_writable(out, "report.html", earlier=PAGE)
@@ -223,7 +226,6 @@ def circuit(
 
     from unmask.bench.circuits import circuit_files
     from unmask.bench.reference_models import reference_row
-    from unmask.cli.terminal import console, literal, print_document
     from unmask.export.folder_files import check_free, write_new_folder
 
     row = reference_row(name)
@@ -255,7 +257,6 @@ def score(
     Example: [bold]unmask bench score proposed.json tree-16-circuit[/bold]
     """
     from unmask.bench.circuits import read_circuit, score_circuit
-    from unmask.cli.terminal import console, literal, print_document, show_table
 
     scores = score_circuit(read_circuit(proposed), read_circuit(truth))
     if as_json:

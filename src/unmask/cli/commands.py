@@ -22,11 +22,11 @@ from unmask.cli.paper import paper
 from unmask.cli.prove import prove
 from unmask.cli.run import run, sample
 from unmask.cli.samplers import samplers, schedule
-from unmask.cli.terminal import be_quiet, print_document, say
+from unmask.cli.terminal import console, print_document, say, set_quiet
 from unmask.cli.verify_and_compare import compare, verify
 from unmask.cli.view import serve, view
 from unmask.errors import OutOfTime, UnmaskError, shortened
-from unmask.limits import hear_interrupts, interrupted_by, interruptible, stop_hearing, uninterrupted
+from unmask.limits import handle_interrupts, interrupted_by, interruptible, stop_handling_interrupts, uninterrupted
 
 COMMANDS = {
     "compile": compile_,
@@ -85,8 +85,8 @@ for group in GROUPS.values():
     app.add_typer(group)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(is_requested: bool) -> None:
+    if is_requested:
         import unmask
 
         say(f"unmask {unmask.__version__}")
@@ -94,7 +94,7 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def front_door(
+def overview(
     context: typer.Context,
     quiet: Annotated[
         bool,
@@ -108,21 +108,19 @@ def front_door(
 
     Example: [bold]unmask compile '(a|b)*abb' --length 16 --to mdm --out models/abb[/bold]
     """
-    be_quiet(quiet)
+    set_quiet(quiet)
     if context.invoked_subcommand is None:
-        from unmask.cli.terminal import console
-
         console().print(OVERVIEW)
 
 
 def main() -> NoReturn:
     """Run `unmask` as a command: an error is one message and exit code 2."""
-    hear_interrupts()
-    with uninterrupted():  # an interrupt is raised inside the command alone: after that there is nothing to stop
+    handle_interrupts()
+    with uninterrupted():  # interrupts are raised only inside the command, where there is something to stop
         _open_streams()
         code = _exit_code()
         _flush()
-        stop_hearing()
+        stop_handling_interrupts()
     sys.exit(code)
 
 
@@ -139,7 +137,7 @@ def _exit_code() -> int:
     except (BrokenPipeError, SystemExit) as error:
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
             raise  # shell completion has already printed
-        _forget(sys.stdout)
+        _discard_output(sys.stdout)
         code = READER_GONE
     except KeyboardInterrupt:
         code = _interrupted()
@@ -152,7 +150,7 @@ def _exit_code() -> int:
     except Exception as error:
         if os.environ.get("UNMASK_DEBUG") == "1":
             raise
-        code = _fail(_last_word(error)) if interrupted_by() is None else _interrupted()
+        code = _fail(_unexpected_message(error)) if interrupted_by() is None else _interrupted()
     return code
 
 
@@ -171,7 +169,7 @@ def _open_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - as long as the process
 
 
-def _last_word(error: Exception) -> str:
+def _unexpected_message(error: Exception) -> str:
     """Return the message for an unexpected error: a failed write, or a bug."""
     if isinstance(error, OSError) and error.filename is None:
         return f"the output cannot be written: {error.strerror or error}; check the disk or the pipe"
@@ -209,7 +207,7 @@ def _fail(message: str, code: int = 2) -> int:
             print_document({"error": message})
         sys.stdout.flush()
     except OSError:
-        _forget(sys.stdout)
+        _discard_output(sys.stdout)
     with suppress(OSError):
         say(f"unmask: {message}", stderr=True)
     return code
@@ -221,10 +219,10 @@ def _flush() -> None:
         try:
             stream.flush()
         except OSError:
-            _forget(stream)
+            _discard_output(stream)
 
 
-def _forget(stream: TextIO) -> None:
+def _discard_output(stream: TextIO) -> None:
     """Discard what is left in the buffer of a stream."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)

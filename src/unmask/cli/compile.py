@@ -18,6 +18,8 @@ from unmask.cli.options import (
     budgeted,
     complete_theorem,
 )
+from unmask.cli.output_files import CIRCUIT, check_writable, write_text
+from unmask.cli.terminal import console, literal, print_document
 from unmask.errors import UnmaskError
 from unmask.weights.kinds import Kind
 
@@ -63,7 +65,6 @@ def compile_(
 
 def show_compiled(model: "Model", folder: Path, *, as_json: bool) -> None:
     """Print one line about a model that was just written."""
-    from unmask.cli.terminal import console, literal, print_document
     from unmask.weights.storage import stored_hash
 
     widest = max(model.transformers.values(), key=lambda t: t.width)
@@ -94,8 +95,8 @@ def show_compiled(model: "Model", folder: Path, *, as_json: bool) -> None:
 
 def chosen_layout(model: "Model") -> str | None:
     """Return which layout the compiler chose for a regular problem, and why."""
-    made = model.provenance[0] if isinstance(model.provenance, list) and model.provenance else {}
-    return made.get("layout") if isinstance(made, dict) else None
+    first_entry = model.provenance[0] if isinstance(model.provenance, list) and model.provenance else {}
+    return first_entry.get("layout") if isinstance(first_entry, dict) else None
 
 
 # `unmask convert`: model folder → model folder of another framework.
@@ -120,7 +121,6 @@ def convert(
     Example: [bold]unmask convert models/abb --to plt --out models/abb-plt[/bold]
     """
     from unmask.api import check_replaceable, convert_model, load_model, save_model
-    from unmask.cli.terminal import print_document
 
     model = load_model(folder)
     check_replaceable(out)
@@ -140,7 +140,6 @@ def convert(
 
 def show_hop(theorem: "Theorem", source: "Model", result: "Model", *, quiet: bool) -> dict[str, Any]:
     """Print one line about a conversion, its cost next to the bounds. Return the same as JSON."""
-    from unmask.cli.terminal import console
     from unmask.theorems.theorem import SourceSize
     from unmask.weights.model import Price
 
@@ -194,8 +193,6 @@ def extract(
     Example: [bold]unmask extract models/abb --out abb.aag[/bold]
     """
     from unmask.api import load_model
-    from unmask.cli.output_files import CIRCUIT, check_writable, write_text
-    from unmask.cli.terminal import console, literal, print_document
     from unmask.problems.circuits.circuit_files import write_aiger
     from unmask.verification.words.deciders import extracted_circuit
     from unmask.verification.words.references import answer_count

@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from unmask.cli.options import Json
+from unmask.cli.terminal import console, literal, print_document, working
 from unmask.errors import UnmaskError
 
 ADDS = {
@@ -65,7 +66,7 @@ class SelfTest:
 
 @dataclass(frozen=True)
 class Installation:
-    """What `unmask doctor` reports."""
+    """The report of `unmask doctor`."""
 
     version: str
     python: str
@@ -81,8 +82,8 @@ class Installation:
 
     def to_json(self) -> dict[str, Any]:
         document = asdict(self)
-        for extra, made in zip(document["extras"], self.extras, strict=True):
-            extra["installed"] = made.installed
+        for extra, extra_record in zip(document["extras"], self.extras, strict=True):
+            extra["installed"] = extra_record.installed
         return {**document, "healthy": self.healthy}
 
 
@@ -123,16 +124,16 @@ class _Requirement:
     @classmethod
     def parse(cls, line: str) -> "_Requirement":
         requirement, _, marker = line.partition(";")
-        found = _REQUIREMENT.fullmatch(requirement.strip())
+        match = _REQUIREMENT.fullmatch(requirement.strip())
         clauses = [_CLAUSE.fullmatch(clause.strip(" ()")) for clause in marker.split(" and ") if clause.strip()]
-        if found is None or None in clauses:
+        if match is None or None in clauses:
             raise UnmaskError(
                 f"the metadata of unmask has a requirement that cannot be read, {line!r}; install it again"
             )
         values = {clause["key"]: clause["value"] for clause in clauses if clause}
-        here = {"sys_platform": sys.platform, "platform_machine": platform.machine()}
-        applies = all(values.get(key, value) == value for key, value in here.items())
-        return cls(found["name"], found["versions"].strip(), values.get("extra"), applies)
+        platform_values = {"sys_platform": sys.platform, "platform_machine": platform.machine()}
+        applies = all(values.get(key, value) == value for key, value in platform_values.items())
+        return cls(match["name"], match["versions"].strip(), values.get("extra"), applies)
 
 
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+) \s* (?:\[[^]]*\])? \s* (?P<versions>.*)", re.VERBOSE)
@@ -179,9 +180,9 @@ def self_test() -> SelfTest:
     start, runs, problem = time.perf_counter(), 0, None
     try:
         abb = compile_problem("(a|b)*abb", "mdm", length=4)
-        for word, right in (("aabb", True), ("abba", False)):
+        for word, is_accepted in (("aabb", True), ("abba", False)):
             runs += 1
-            if run_both(abb, word).accepted is not right:
+            if run_both(abb, word).accepted is not is_accepted:
                 problem = f"the model of (a|b)*abb gives the wrong answer for {word}; reinstall unmask and numpy"
         for seed, kind in enumerate(KINDS):
             runs += 1
@@ -201,8 +202,6 @@ def doctor(as_json: Json = False) -> None:
 
     Example: [bold]unmask doctor --json[/bold]
     """
-    from unmask.cli.terminal import print_document, working
-
     with working("examining"):
         installation = examine_installation()
     if as_json:
@@ -214,8 +213,6 @@ def doctor(as_json: Json = False) -> None:
 
 def show_installation(installation: "Installation") -> None:
     """Print what is installed, what could be, and whether the engines agree."""
-    from unmask.cli.terminal import console, literal
-
     out = console()
     out.print(f"unmask {installation.version}, Python {installation.python}, {installation.platform}")
     out.print(", ".join(f"{p.name} {p.version or '[red]MISSING[/red]'}" for p in installation.packages))

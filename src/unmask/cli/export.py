@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from unmask.cli.options import DEFAULT_LIMIT, Json, LimitOption, TimeoutOption, budgeted
+from unmask.cli.terminal import console, literal, print_document
 
 ExportForm = Literal["bert", "gpt2", "albert", "torch", "onnx", "eurobert", "llama", "qwen2", "llada", "dream", "gguf"]
 Arch = Literal["llada", "dream", "llama", "qwen2", "eurobert"]
@@ -98,7 +99,7 @@ def export(
     Example: [bold]unmask export models/abb --to bert --out models/abb-bert[/bold]
     """
     if collection is not None:
-        given: dict[str, object] = {
+        settings: dict[str, object] = {
             "DIR": folder,
             "--to": to,
             "--out": out,
@@ -110,13 +111,12 @@ def export(
             "--arch": None if arch == "llada" else arch,
             "--dtype": None if dtype == "f32" else dtype,
         }
-        _write_collection(collection, given, limit=limit, timeout=timeout, as_json=as_json)
+        _write_collection(collection, settings, limit=limit, timeout=timeout, as_json=as_json)
         return
     if folder is None or to is None or out is None:
         missing = [name for name, value in (("DIR", folder), ("--to", to), ("--out", out)) if value is None]
         raise typer.BadParameter(f"{', '.join(missing)} missing; give DIR --to FORMAT --out DIR2, or --collection OUT")
     from unmask.api import load_model
-    from unmask.cli.terminal import console, literal, print_document
     from unmask.export.export_model import export_files
     from unmask.export.folder_files import check_free, write_new_folder
     from unmask.export.gguf_file import GgufChoice
@@ -135,13 +135,12 @@ def export(
 
 
 def _write_collection(
-    out: Path, given: dict[str, object], *, limit: int | None, timeout: float | None, as_json: bool
+    out: Path, settings: dict[str, object], *, limit: int | None, timeout: float | None, as_json: bool
 ) -> None:
-    from unmask.cli.terminal import console, literal, print_document
     from unmask.export.export_model import write_collection
 
-    if others := [name for name, value in given.items() if value is not None]:
-        raise typer.BadParameter(f"--collection chooses models and options itself; leave out {', '.join(others)}")
+    if conflicts := [name for name, value in settings.items() if value is not None]:
+        raise typer.BadParameter(f"--collection chooses models and options itself; leave out {', '.join(conflicts)}")
     with budgeted("exporting", limit=limit, timeout=timeout):
         entries = write_collection(out)
     if as_json:

@@ -19,9 +19,10 @@ from unmask.cli.options import (
     TextOption,
     TimeoutOption,
     budgeted,
-    leave_if_over,
+    exit_if_out_of_time,
 )
-from unmask.cli.terminal import literal
+from unmask.cli.output_files import PAGE, check_writable, write_text
+from unmask.cli.terminal import console, is_quiet, literal, print_document, say_lines
 from unmask.errors import OutOfTime, UnmaskError
 from unmask.limits import stage
 
@@ -58,8 +59,6 @@ Train a table of networks:
 def overview(context: typer.Context) -> None:
     """Train networks on the same tasks in the same frameworks (needs the extra `lab`)."""
     if context.invoked_subcommand is None:
-        from unmask.cli.terminal import console
-
         console().print(OVERVIEW)
 
 
@@ -140,7 +139,6 @@ def train(
     _prepare_torch(threads)
     import msgspec
 
-    from unmask.cli.terminal import console, print_document
     from unmask.lab.presets import named_run
 
     with budgeted(None, limit=limit, timeout=timeout, as_json=as_json):
@@ -148,8 +146,8 @@ def train(
         if seed is not None:
             settings = msgspec.structs.replace(settings, seed=seed)
         if not as_json:
-            console(stderr=True).print(literal(_help_given(settings)))
-        result = _trained(settings, out, source, device, as_json=as_json)
+            console(stderr=True).print(literal(_supervision_note(settings)))
+        result = _train_with_progress(settings, out, source, device, as_json=as_json)
     if int(os.environ.get("RANK", "0")):
         return  # only the first of several processes prints
     if as_json:
@@ -168,11 +166,10 @@ def _prepare_torch(threads: int) -> None:
     torch.set_num_threads(threads)
 
 
-def _trained(
+def _train_with_progress(
     settings: "Config", out: Path, program: "ProgramProblem | None", device: str | None, *, as_json: bool
 ) -> dict[str, Any]:
     """Train with a progress bar, and return the result."""
-    from unmask.cli.terminal import is_quiet
     from unmask.lab.training import train as train_network
 
     bar = None if as_json or is_quiet() else _Bar(settings.steps, settings.cpu_seconds)
@@ -198,7 +195,7 @@ def _training_result(result: dict[str, Any]) -> str:
     )
 
 
-def _help_given(settings: Any) -> str:
+def _supervision_note(settings: Any) -> str:
     """Return which information about its operands the network is given: the most important caveat of a result."""
     shape = settings.shape
     addresses = {
@@ -216,7 +213,6 @@ class _Bar:
     """A progress bar on a terminal, one line per evaluation in a pipe."""
 
     def __init__(self, steps: int, seconds: float) -> None:
-        from unmask.cli.terminal import console
 
         self._steps, self._seconds = steps, seconds
         self._out = console(stderr=True)
@@ -228,11 +224,11 @@ class _Bar:
             self._progress.start()
             self._task = self._progress.add_task("training", total=1)
 
-    def show(self, step: int, loss: float, right: float, spent: float) -> None:
-        line = f"step {step}: loss {loss:.3f}, {100 * right:.1f} % correct"
+    def show(self, step: int, loss: float, accuracy: float, seconds: float) -> None:
+        line = f"step {step}: loss {loss:.3f}, {100 * accuracy:.1f} % correct"
         if self._progress is not None:
             self._progress.update(
-                self._task, completed=max(step / self._steps, spent / self._seconds), description=line
+                self._task, completed=max(step / self._steps, seconds / self._seconds), description=line
             )
         else:
             self._out.print(line)
@@ -307,7 +303,6 @@ def table(
     Example: [bold]unmask lab table --preset quick --out lab-quick[/bold]
     """
     _needs_torch()
-    from unmask.cli.terminal import console, print_document
     from unmask.lab.result_plots import write_report
     from unmask.lab.sweep import Results, sweep
 
@@ -323,8 +318,8 @@ def table(
     try:
         with budgeted(None, limit=limit, timeout=timeout):
             swept = sweep(waiting, results, scheduler=scheduler, workers=number, memory=limit)
-            for wrong in _finished_cells(swept, len(waiting)):
-                failed += wrong
+            for has_failed in _finished_cells(swept, len(waiting)):
+                failed += has_failed
     except OutOfTime as over:
         end = over
         results.assemble()
@@ -334,7 +329,7 @@ def table(
     else:
         retry = f"; {failed} cells failed; run the command again to retry them" if failed else ""
         console().print(f"{literal(out)}: {', '.join(written)}{retry}")
-    leave_if_over(end)
+    exit_if_out_of_time(end)
     if failed:
         raise typer.Exit(1)
 
@@ -357,14 +352,12 @@ def _cells(preset: str, seed: int, only: str | None) -> "list[SweepCell]":
 
 def _finished_cells(swept: "Iterable[Done]", total: int) -> Iterator[bool]:
     """Print a line for every finished cell. Yield whether it failed."""
-    from unmask.cli.terminal import console
-
-    for count, done in enumerate(stage("running cells", swept, total), start=1):
-        console(stderr=True).print(literal(f"{count}/{total} {done.cell.key}: {_line(done.outcome)}"))
-        yield "error" in done.outcome
+    for count, finished in enumerate(stage("running cells", swept, total), start=1):
+        console(stderr=True).print(literal(f"{count}/{total} {finished.cell.key}: {_outcome_line(finished.outcome)}"))
+        yield "error" in finished.outcome
 
 
-def _line(outcome: dict[str, Any]) -> str:
+def _outcome_line(outcome: dict[str, Any]) -> str:
     if "error" in outcome:
         return f"failed ({outcome['error'][:200]})"
     result = outcome["result"]
@@ -381,7 +374,6 @@ def report(
 
     Example: [bold]unmask lab report lab-quick[/bold]
     """
-    from unmask.cli.terminal import console
     from unmask.lab.result_plots import write_report
 
     console().print(f"{literal(folder)}: {', '.join(write_report(folder))}")
@@ -408,8 +400,6 @@ def view(
     if out is None and not text:
         raise UnmaskError("there is nothing to write; give --out FILE.html or --text")
     _needs_torch()
-    from unmask.cli.output_files import PAGE, check_writable, write_text
-    from unmask.cli.terminal import console, say_lines
     from unmask.lab.presets import given_for
     from unmask.lab.trained_view import view_of
     from unmask.lab.training import load
@@ -418,12 +408,12 @@ def view(
     if out is not None:
         check_writable(out, "run.html", earlier=PAGE)
     with budgeted("running", limit=limit, timeout=timeout):
-        seen = view_of(load(folder, given_for(folder, program)), word, sampler=planner)
+        run_view = view_of(load(folder, given_for(folder, program)), word, sampler=planner)
     if out is not None:
-        write_text(out, render(seen), earlier=PAGE)
+        write_text(out, render(run_view), earlier=PAGE)
         console().print(literal(out))
     if text:
-        say_lines("\n\n".join(text_of(panel) for panel in seen.panels).split("\n"))
+        say_lines("\n\n".join(text_of(panel) for panel in run_view.panels).split("\n"))
 
 
 def _needs_torch() -> None:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from unmask.cli.terminal import escaped_streams
+from unmask.cli.terminal import bars, escaped_streams, say
 from unmask.errors import OutOfTime, ProblemError, shortened
-from unmask.limits import DEFAULT_MEMORY, SECOND, Budget, must_wait
+from unmask.limits import DEFAULT_MEMORY, SECOND, Budget, must_postpone
 from unmask.weights.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -106,12 +106,12 @@ def not_a_bare_path(text: str) -> str:
     exists = os.path.exists(text)
     if not exists and not (ending in FILE_PREFIXES and re.fullmatch(r"[\w./ ~-]+", text)):
         return text
-    what = "a folder" if os.path.isdir(text) else "a file" if exists else "the name of a file"
+    description = "a folder" if os.path.isdir(text) else "a file" if exists else "the name of a file"
     name = shortened(text)
-    prefixes = () if what == "a folder" else FILE_PREFIXES.get(ending, ("program", "dfa", "cfg"))
-    meant = " or ".join(f"{prefix}:{name}" for prefix in prefixes)
-    advice = f"did you mean {meant}?" if meant else "give a problem such as group:A5."
-    raise ProblemError(f"{name} is {what}; {advice} For the regular expression, write regex:{name}")
+    prefixes = () if description == "a folder" else FILE_PREFIXES.get(ending, ("program", "dfa", "cfg"))
+    suggestion = " or ".join(f"{prefix}:{name}" for prefix in prefixes)
+    advice = f"did you mean {suggestion}?" if suggestion else "give a problem such as group:A5."
+    raise ProblemError(f"{name} is {description}; {advice} For the regular expression, write regex:{name}")
 
 
 ProblemArgument = Annotated[
@@ -138,6 +138,9 @@ HopsOption = Annotated[
 ]
 PageOption = Annotated[
     Path | None, typer.Option("--out", metavar="FILE.html", help="Write a page for the browser.", show_default=False)
+]
+PlotPageOption = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE.html", help="Write a page with plots.", show_default=False)
 ]
 TextOption = Annotated[bool, typer.Option("--text", help="Print the run as plain text.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
@@ -241,7 +244,7 @@ def engine_named(name: StrEnum) -> "Engine":
 # Run a long command within its --limit and --timeout, with progress bars on a terminal.
 
 
-AGAIN = SECOND // 100  # nanoseconds between two alarms after the deadline
+ALARM_INTERVAL = SECOND // 100  # nanoseconds between two alarms after the deadline
 PATIENCE = 25  # number of alarms that are ignored while code of another package runs
 GRACE = 1  # seconds without an alarm after the deadline was reported, so that cleaning up is not interrupted
 
@@ -253,11 +256,8 @@ def budgeted(
     """Limit the memory and time of the work inside; show the label while no stage of the work is shown.
 
     Without a label there are no progress bars, for work that prints its own lines. With patience they appear after that
-    many seconds. Output of the user's program is escaped; with `as_json` it goes to
-    standard error.
+    many seconds. Output of the user's program is escaped; with `as_json` it goes to standard error.
     """
-    from unmask.cli.terminal import bars
-
     with (
         bars(label, patience) as show,
         Budget(memory=limit, seconds=timeout, show=show) as budget,
@@ -268,10 +268,8 @@ def budgeted(
         yield budget
 
 
-def leave_if_over(end: OutOfTime | None) -> None:
+def exit_if_out_of_time(end: OutOfTime | None) -> None:
     """If time ran out, report it after the partial results have been printed, and exit with code 2."""
-    from unmask.cli.terminal import say
-
     if end is not None:
         say(f"unmask: {end}", stderr=True)
         raise typer.Exit(2)
@@ -288,27 +286,27 @@ def _alarm(budget: Budget) -> Generator[None]:
     ):
         yield
         return
-    marked, left = 0, False
+    alarms, is_leaving = 0, False
 
-    def tell(_: int, frame: FrameType | None) -> None:
-        nonlocal marked
-        marked += 1
-        if left or must_wait(frame) or not (_is_ours(frame) or marked > PATIENCE):
+    def on_alarm(_: int, frame: FrameType | None) -> None:
+        nonlocal alarms
+        alarms += 1
+        if is_leaving or must_postpone(frame) or not (_is_ours(frame) or alarms > PATIENCE):
             return
         try:
-            budget.look(monotonic_ns())
+            budget.measure(monotonic_ns())
         except BaseException:
             signal.setitimer(signal.ITIMER_REAL, GRACE, GRACE)
-            marked = 0
+            alarms = 0
             raise
 
-    before = signal.signal(signal.SIGALRM, tell)
+    before = signal.signal(signal.SIGALRM, on_alarm)
     try:
-        signal.setitimer(signal.ITIMER_REAL, max(1, deadline - monotonic_ns()) / SECOND, AGAIN / SECOND)
+        signal.setitimer(signal.ITIMER_REAL, max(1, deadline - monotonic_ns()) / SECOND, ALARM_INTERVAL / SECOND)
         yield
     finally:
         try:
-            left = True  # no alarm may be raised while the handler is being restored
+            is_leaving = True  # no alarm may be raised while the handler is being restored
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)

@@ -4,8 +4,16 @@ from typing import Annotated
 
 import typer
 
-from unmask.cli.options import DEFAULT_LIMIT, Json, LimitOption, TimeoutOption, budgeted, complete_label, leave_if_over
-from unmask.cli.terminal import console, is_quiet, literal, say, show_table
+from unmask.cli.options import (
+    DEFAULT_LIMIT,
+    Json,
+    LimitOption,
+    TimeoutOption,
+    budgeted,
+    complete_label,
+    exit_if_out_of_time,
+)
+from unmask.cli.terminal import console, is_quiet, literal, print_document, say, show_table
 from unmask.errors import OutOfTime
 from unmask.limits import stage
 from unmask.paper.findings import Finding
@@ -33,7 +41,6 @@ def paper(
 
     Example: [bold]unmask paper 'Theorem 3.1' --check[/bold]
     """
-    from unmask.cli.terminal import print_document
     from unmask.paper.all_items import ITEMS, search
     from unmask.paper.checks.evidence import Effort
     from unmask.paper.findings import examine_all, recorded
@@ -41,9 +48,9 @@ def paper(
     items = ITEMS if item is None else search(item)
     findings, end = [], None
     with budgeted("checking", limit=limit, timeout=timeout):
-        found = stage("checking", examine_all(items, Effort()), len(items)) if check else recorded(items)
+        examined = stage("checking", examine_all(items, Effort()), len(items)) if check else recorded(items)
         try:
-            for finding in found:
+            for finding in examined:
                 findings.append(finding)
         except OutOfTime as over:
             end = over
@@ -53,7 +60,7 @@ def paper(
         show_items(findings, checked=check)
     elif findings:
         explain(findings[0], checked=check)
-    leave_if_over(end)
+    exit_if_out_of_time(end)
     raise typer.Exit(1 if any(finding.failed for finding in findings) else 0)
 
 

@@ -17,6 +17,9 @@ from unmask.cli.options import (
     complete_problem,
     not_a_bare_path,
 )
+from unmask.cli.output_files import REPORT, check_stem, check_writable, write_stem, write_text
+from unmask.cli.terminal import console, literal, print_document
+from unmask.errors import OutOfTime, UnmaskError
 from unmask.weights.kinds import Kind
 
 if TYPE_CHECKING:
@@ -113,8 +116,6 @@ def prove(
 
     Example: [bold]unmask prove theorem:cot_to_pcot[/bold]
     """
-    from unmask.errors import UnmaskError
-
     theorem = problem.removeprefix(THEOREM) if problem.startswith(THEOREM) else None
     if theorem is None and like is not None:
         raise UnmaskError("--like is for a theorem; leave it out, or prove theorem:STEM")
@@ -132,7 +133,6 @@ def prove(
 
 
 def _write_files(answer: "Verdict", seconds: float, out: Path | None, certificate: Path | None) -> None:
-    from unmask.cli.output_files import REPORT, write_stem, write_text
     from unmask.verification.lengths.prove_lengths import report
 
     if out is not None:
@@ -142,7 +142,6 @@ def _write_files(answer: "Verdict", seconds: float, out: Path | None, certificat
 
 
 def _show(answer: "Verdict", seconds: float, *, as_json: bool) -> None:
-    from unmask.cli.terminal import print_document
 
     if as_json:
         print_document({**answer.to_json(), "seconds": seconds})
@@ -152,7 +151,6 @@ def _show(answer: "Verdict", seconds: float, *, as_json: bool) -> None:
 
 def show_every_length(answer: "Verdict", seconds: float) -> None:
     """Print the verdict, how many obligations each method settled, and what was compared and is trusted."""
-    from unmask.cli.terminal import console, literal
     from unmask.verification.lengths.prove_lengths import compared_lengths
 
     out = console()
@@ -179,9 +177,6 @@ def show_every_length(answer: "Verdict", seconds: float) -> None:
 
 def _check_files(out: Path | None, certificate: Path | None) -> None:
     """Raise if a file cannot be written, before anything is proved."""
-    from unmask.cli.output_files import REPORT, check_stem, check_writable
-    from unmask.errors import UnmaskError
-
     if out is not None:
         if out.suffix not in (".html", ".md"):
             raise UnmaskError(f"--out {out}: the name of a report ends in .html or .md; choose one of them")
@@ -192,7 +187,6 @@ def _check_files(out: Path | None, certificate: Path | None) -> None:
 
 def _of_problem(problem: str, to: Kind, precision: int, lengths: list[int], **budget: Any) -> "Verdict":
     from unmask.api import prove_family
-    from unmask.errors import OutOfTime
     from unmask.verification.lengths.prove_lengths import unreached
 
     try:
@@ -206,7 +200,6 @@ def _of_theorem(
     theorem: str, to: Kind | None, like: Path | None, precision: int, lengths: list[int], **budget: Any
 ) -> "Verdict":
     from unmask.api import prove_conversion
-    from unmask.errors import OutOfTime
     from unmask.verification.lengths.prove_lengths import unknown_statement
 
     try:

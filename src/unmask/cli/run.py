@@ -28,9 +28,9 @@ from unmask.cli.options import (
     engine_named,
 )
 from unmask.cli.output_files import TRACE, check_writable, write_text
-from unmask.cli.terminal import json_line, print_document, say, say_lines
+from unmask.cli.terminal import console, json_line, literal, print_document, say, say_lines
 from unmask.errors import UnmaskError, WordError, visible
-from unmask.limits import foresee_time, stage
+from unmask.limits import run_unless_long, stage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from unmask.api import Decided
     from unmask.engines.engine import Engine
+    from unmask.reasoners.cached_run import CachedRun
     from unmask.traces.trace import Trace
     from unmask.weights.model import Model
 
@@ -60,14 +61,14 @@ def decide_lines(
     from unmask.api import decide_words
     from unmask.reasoners.run_words import words_at_once
 
-    remaining, seen, code, size = iter(words), 0, 0, words_at_once(model, engine)
-    while part := list(islice(remaining, size)):
-        seen += len(part)
+    remaining, words_read, code, size = iter(words), 0, 0, words_at_once(model, engine)
+    while batch := list(islice(remaining, size)):
+        words_read += len(batch)
         start = time.perf_counter()
-        readable = ["" if isinstance(word, UnmaskError) else word for word in part]
-        decided = decide_words(model, readable, engine=engine, tables=tables, expected=seen)
-        decided.errors.update({i: word for i, word in enumerate(part) if isinstance(word, UnmaskError)})
-        share = (time.perf_counter() - start) / len(part)
+        readable = ["" if isinstance(word, UnmaskError) else word for word in batch]
+        decided = decide_words(model, readable, engine=engine, tables=tables, expected=words_read)
+        decided.errors.update({i: word for i, word in enumerate(batch) if isinstance(word, UnmaskError)})
+        share = (time.perf_counter() - start) / len(batch)
         lines, answered = _lines(decided) if outputs is None else _documents(decided, outputs, share)
         say_lines(lines)
         code = code if answered and not decided.errors else 2
@@ -85,13 +86,13 @@ def _lines(decided: "Decided") -> tuple[list[str], bool]:
 
 
 def _answer_texts(decided: "Decided", answers: int) -> list[tuple[str, bool]]:
-    """Return (text, is it an answer) for each word; equal results are formatted once."""
-    model, known = decided.model, {}
+    """Return (text, whether it is an answer) for each word; equal results are formatted once."""
+    model, results = decided.model, {}
     ends = [tuple(tokens) for tokens in decided.slots[:, -answers:].tolist()]
     for end in ends:
-        if end not in known:
-            known[end] = answer_of(model, model.symbols(end))
-    return [known[end] for end in ends]
+        if end not in results:
+            results[end] = answer_of(model, model.symbols(end))
+    return [results[end] for end in ends]
 
 
 def _documents(decided: "Decided", outputs: int, seconds: float) -> tuple[list[str], bool]:
@@ -260,11 +261,8 @@ def run(
         )
     with budgeted(None if word == "-" else "running", limit=limit, timeout=timeout, patience=1):
         if cache is not None:
-            from unmask.cli.show_cached_run import show_cached_run
-
-            raise typer.Exit(
-                show_cached_run(load_model(folder), word, cache, block=block, order=order, work=work, as_json=as_json)
-            )
+            code = _run_cached(load_model(folder), word, cache, block=block, order=order, work=work, as_json=as_json)
+            raise typer.Exit(code)
         runner = _Runner(load_model(folder), engine, planner, sample=sample, seed=seed, canvas=not no_canvas)
         if word == "-":
             raise typer.Exit(_run_lines(runner, tables, as_json=as_json))
@@ -323,7 +321,7 @@ class _Runner:
         else:
             work = partial(run_word, self.model, word, engine=engine_named(self.engine), record=record, **options)
             is_slow = self.engine is RunEngineName.reference
-            trace = foresee_time(work, "a run of the reference engine") if is_slow else work()
+            trace = run_unless_long(work, "a run of the reference engine") if is_slow else work()
         return trace, time.perf_counter() - start
 
     def outcomes(self, words: Iterable[str | UnmaskError]) -> Iterator[tuple["Trace | UnmaskError", float]]:
@@ -404,12 +402,12 @@ def verdict_of(model: "Model", last: str) -> tuple[str, bool]:
     """Like `answer_of`, for the last symbol alone: a verdict, or the value of an expression."""
     from unmask.reasoners.typed_words import is_value
 
-    meant = model.aliases.get(last, last)
-    if meant in (model.accept, model.reject):
-        return "accepted" if meant == model.accept else "rejected", True
-    if is_value(meant, model.vocabulary):
-        return f"= {meant}", True
-    stands_for = f", which means {meant!r}" if meant != last else ""
+    symbol = model.aliases.get(last, last)
+    if symbol in (model.accept, model.reject):
+        return "accepted" if symbol == model.accept else "rejected", True
+    if is_value(symbol, model.vocabulary):
+        return f"= {symbol}", True
+    stands_for = f", which means {symbol!r}" if symbol != last else ""
     return f"undecided: the last symbol is {last!r}{stands_for}, neither {model.accept!r} nor {model.reject!r}", False
 
 
@@ -422,22 +420,21 @@ def show_run(model: "Model", trace: "Trace", *, canvas: bool) -> None:
     """Print the canvas after every step, with freshly written slots highlighted, then the answer."""
     from rich.text import Text
 
-    from unmask.cli.terminal import console, literal
     from unmask.reasoners.typed_words import reads_expressions
 
     out = console()
     if canvas:
         expression = reads_expressions(model.input_symbols)
         gap = "" if expression or all(len(s) == 1 for s in trace.vocabulary) else " "
-        given = [Text(visible(symbol)) for symbol in model.symbols(trace.word)]
-        _show_row(out, "input ", _apart(given) if expression else given, gap)
+        input_cells = [Text(visible(symbol)) for symbol in model.symbols(trace.word)]
+        _show_row(out, "input ", _separated(input_cells) if expression else input_cells, gap)
         if trace.left_out is not None:
             out.print(literal(trace.left_out))
         first = 1 + trace.steps_taken - len(trace.canvas)
         for t, (tokens, chosen) in enumerate(zip(trace.canvas, trace.chosen, strict=True), start=first):
             name = "answer" if model.kind == "plt" else f"step {t:>2}"
-            cells = _slots(model, trace, tokens, chosen)
-            _show_row(out, name, _apart(cells) if expression else cells, gap)
+            cells = _slot_cells(model, trace, tokens, chosen)
+            _show_row(out, name, _separated(cells) if expression else cells, gap)
     text, good = answer_of(model, trace.output)
     style = {True: "bold green", False: "bold yellow", None: "bold green" if good else "bold red"}
     steps = f"{trace.steps_taken} step{'' if trace.steps_taken == 1 else 's'}"
@@ -448,21 +445,21 @@ def _show_row(out: "Console", name: str, cells: list["Text"], gap: str) -> None:
     """Print cells in one line; on a terminal wrapped between cells, under the first one."""
     from rich.text import Text
 
-    lines, room = [Text.assemble((name, "dim"), " ")], out.width - len(name) - 1 if out.is_terminal else None
+    lines, available = [Text.assemble((name, "dim"), " ")], out.width - len(name) - 1 if out.is_terminal else None
     used = 0
     for cell in cells:
-        wanted = cell.cell_len + (len(gap) if used else 0)
-        if room is not None and used and used + wanted > room:
+        cell_width = cell.cell_len + (len(gap) if used else 0)
+        if available is not None and used and used + cell_width > available:
             lines.append(Text(" " * (len(name) + 1)))
-            used, wanted = 0, cell.cell_len
+            used, cell_width = 0, cell.cell_len
         lines[-1].append(gap if used else "").append_text(cell)
-        used += wanted
+        used += cell_width
     for line in lines:
         out.print(line)
 
 
-def _apart(cells: list["Text"]) -> list["Text"]:
-    """Put a blank between two symbols of an expression that would read as one number."""
+def _separated(cells: list["Text"]) -> list["Text"]:
+    """Put a blank between two symbols of an expression that would otherwise read as one number."""
     from rich.text import Text
 
     from unmask.reasoners.typed_words import blank_between
@@ -471,7 +468,7 @@ def _apart(cells: list["Text"]) -> list["Text"]:
     return [Text(" " * blank_between(x.plain, y.plain, "·")) + y for x, y in zip(before, cells, strict=False)]
 
 
-def _slots(model: "Model", trace: "Trace", tokens: "np.ndarray", chosen: "np.ndarray") -> list["Text"]:
+def _slot_cells(model: "Model", trace: "Trace", tokens: "np.ndarray", chosen: "np.ndarray") -> list["Text"]:
     """Return the slots as text without markup, because symbols such as [ and ] would be read as tags."""
     from rich.text import Text
 
@@ -480,6 +477,71 @@ def _slots(model: "Model", trace: "Trace", tokens: "np.ndarray", chosen: "np.nda
         for symbol, fresh in zip(trace.symbols(tokens[:LONGEST_ROW]), chosen[:LONGEST_ROW], strict=True)
     ]
     return [*cells, Text(f"… {tokens.size - LONGEST_ROW} more")] if tokens.size > LONGEST_ROW else cells
+
+
+# `unmask run DIR WORD --cache POLICY`: which reads of a cached run are stale, and which decisions they change.
+
+
+MOST_CHANGES = 5  # changed decisions that are printed
+
+
+def _run_cached(
+    model: "Model", word: str, cache: str, *, block: int | None, order: str | None, work: str | None, as_json: bool
+) -> int:
+    """Print the run of one word, and return the exit code: 0 accepted, 1 rejected, 2 without an answer."""
+    from unmask.export.export_task import slot_order, work_slots
+    from unmask.reasoners.cached_run import CachePolicy, CanvasLayout, cached_run, longest_interval
+    from unmask.reasoners.typed_words import read_word
+
+    policy, tokens = CachePolicy.parse(cache), read_word(model, word)
+    slots = None if order is None else slot_order(model, order)
+    layout = CanvasLayout.of(model, order=slots, block=block, work=[*work_slots(model, order), *_slot_numbers(work)])
+    run = cached_run(model, tokens, policy, layout)
+    longest = longest_interval(model, tokens, policy, layout)
+    if as_json:
+        print_document({**run.to_json(), "longest_lossless_interval": longest})
+    else:
+        _show_cached_run(run, longest)
+    return {True: 0, False: 1, None: 2}[run.accepted]
+
+
+def _slot_numbers(text: str | None) -> list[int]:
+    numbers = [] if text is None else text.split(",")
+    if not all(number.strip().isascii() and number.strip().isdigit() and len(number) < 9 for number in numbers):
+        raise UnmaskError(f"--work {text!r} is not a list of slots; give numbers such as 8,9,10,11")
+    return [int(number) for number in numbers]
+
+
+def _show_cached_run(run: "CachedRun", longest: int | None) -> None:
+    out, model = console(), run.model
+    for number, tokens in enumerate(run.canvas, start=1):
+        symbols = ("·" if symbol == model.mask else symbol for symbol in model.symbols(tokens.tolist()))
+        out.print(literal(f"pass {number:>2} {' '.join(symbols)}"))
+    answer = {True: "accepted", False: "rejected", None: "undecided"}[run.accepted]
+    passes = f"{len(run.canvas)} pass{'' if len(run.canvas) == 1 else 'es'}"
+    out.print(literal(f"{answer} after {passes} with the cache {run.policy}"))
+    if run.stale_reads:
+        read = run.stale_reads[0]
+        out.print(
+            literal(
+                f"first of {len(run.stale_reads)} stale reads: pass {read.step + 1}, {read.transformer}, layer "
+                f"{read.layer}, head {read.head}: row {read.row} reads row {read.source}, register {read.register}"
+            )
+        )
+    for change in run.changed[:MOST_CHANGES]:
+        out.print(
+            literal(
+                f"changed decision: pass {change.step + 1}, slot {change.slot}: {change.actual} instead of "
+                f"{change.expected}"
+            )
+        )
+    if len(run.changed) > MOST_CHANGES:
+        out.print(f"and {len(run.changed) - MOST_CHANGES} more")
+    if run.lossless:
+        out.print("lossless: every decision is that of a pass without a cache")
+    if longest is not None:
+        often = "every pass" if longest == 1 else f"at least every {longest} passes"
+        out.print(f"on this word the cache is lossless if all rows are computed anew in {often}")
 
 
 # `unmask sample`: model folder → sampled strings.
@@ -507,26 +569,24 @@ def sample(
             _print_law(folder, engine_named(engine), as_json=as_json)
         return
     from unmask.api import generate, load_model, sample_in
-    from unmask.cli.terminal import print_document, say
-    from unmask.reasoners.typed_words import written
+    from unmask.reasoners.typed_words import join_symbols
 
-    drawn = []
+    samples = []
     with budgeted("sampling" if as_json else None, limit=limit, timeout=timeout):
         model = load_model(folder)
         for i in stage("sampling", range(count), count):
             output = sample_in(model, generate(model, seed=seed + i, engine=engine_named(engine)).output)
             if as_json:
-                drawn.append({"seed": seed + i, "output": output})
+                samples.append({"seed": seed + i, "output": output})
             else:
-                say(written(model, output))
+                say(join_symbols(model, output))
     if as_json:
-        print_document({"samples": drawn})
+        print_document({"samples": samples})
 
 
 def _print_law(folder: Path, engine: "Engine", *, as_json: bool) -> None:
     """Print every string that the model can write with its exact probability, the likeliest first."""
     from unmask.api import load_model, sample_law
-    from unmask.cli.terminal import print_document, say
 
     law = sample_law(load_model(folder), engine=engine)
     rows = sorted(law.items(), key=lambda row: (-row[1], row[0]))

@@ -1,6 +1,6 @@
 """`unmask samplers` and `unmask schedule`: test published samplers on known problems, and find schedules."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,12 +10,15 @@ from unmask.cli.options import (
     DEFAULT_LIMIT,
     Json,
     LimitOption,
+    PlotPageOption,
     PrecisionOption,
     TimeoutOption,
     budgeted,
-    leave_if_over,
+    exit_if_out_of_time,
     not_a_bare_path,
 )
+from unmask.cli.output_files import PAGE, check_writable, write_text
+from unmask.cli.terminal import console, literal, print_document, show_table
 from unmask.errors import OutOfTime, ProblemError, UnmaskError
 from unmask.limits import stage
 
@@ -84,9 +87,6 @@ RunsOption = Annotated[
     ),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", metavar="S", min=0, help="Seed of the words and of the samplers.")]
-OutOption = Annotated[
-    Path | None, typer.Option("--out", metavar="FILE.html", help="Write a page with plots.", show_default=False)
-]
 EveryOption = Annotated[bool, typer.Option("--every", help="Print a row for each number of passes.")]
 
 
@@ -100,7 +100,7 @@ def samplers(
     runs: RunsOption = 4096,
     seed: SeedOption = 0,
     precision: PrecisionOption = 2,
-    out: OutOption = None,
+    out: PlotPageOption = None,
     every: EveryOption = False,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
@@ -114,8 +114,6 @@ def samplers(
 
     Example: [bold]unmask samplers group:A5 --length 16 --out report.html[/bold]
     """
-    from unmask.cli.output_files import PAGE, check_writable, write_text
-    from unmask.cli.terminal import print_document
     from unmask.problems.catalogue import law_path
 
     if out is not None:
@@ -128,9 +126,9 @@ def samplers(
         if law is not None:
             if kind is not None or words is not None:
                 raise UnmaskError("a law is not compiled and has no words to try; leave out --to and --words")
-            report, results = _law(law, length, budgets, names, runs, seed)
+            report, results = _compare_with_law(law, length, budgets, names, runs, seed)
         else:
-            report, results = _exam(
+            report, results = _examine_problem(
                 problem, length, budgets, names, _kind(kind or KIND), words or WORDS, seed, precision
             )
         try:
@@ -143,22 +141,22 @@ def samplers(
     if as_json:
         print_document(report.to_json())
     elif report.results:
-        _show(report, out if end is None else None, every=every)
-    leave_if_over(end)
+        table = report.everything() if every else report.summary()
+        _show_report(report.title, table, [report.facts], out if end is None else None)
+    exit_if_out_of_time(end)
 
 
-def _show(report: Any, out: Path | None, *, every: bool) -> None:
-    from unmask.cli.terminal import console, literal, show_table
-
-    table = report.everything() if every else report.summary()
+def _show_report(title: str, table: Any, facts: Iterable[str], out: Path | None) -> None:
+    """Print a table and the lines below it, and name the page that was written, if any."""
     cells = [tuple(literal(cell) for cell in row) for row in table.rows]
-    show_table(literal(report.title), table.columns, cells, left=table.left)
-    console().print(literal(report.facts))
+    show_table(literal(title), table.columns, cells, left=table.left)
+    for fact in facts:
+        console().print(literal(fact))
     if out is not None:
         console().print(f"wrote [bold]{literal(out)}[/bold]")
 
 
-def _exam(
+def _examine_problem(
     problem: str,
     length: int | None,
     budgets: tuple[int, ...] | None,
@@ -170,20 +168,21 @@ def _exam(
 ) -> tuple[Any, Iterator[Any]]:
     """Return an empty report, and the results that fill it."""
     from unmask.bench.own_function import is_function, own_function
-    from unmask.samplers.benchmark_subject import Subject
-    from unmask.samplers.sampler_benchmark import ExamReport, budgets_for, examine
+    from unmask.samplers.problem_comparison import ExamReport, budgets_for, examine
+    from unmask.samplers.problem_subject import Subject
     from unmask.samplers.sampler_names import EDITING_ZOO, ZOO, zoo
 
-    own = {name: own_function(name) for name in names if is_function(name)}
-    zoo(1, tuple(name for name in names if name not in own))  # refuse unknown names before anything is compiled
+    functions = {name: own_function(name) for name in names if is_function(name)}
+    zoo(1, tuple(name for name in names if name not in functions))  # refuse unknown names before anything is compiled
     subject = Subject.of(problem, length, kind=kind, words=words, seed=seed, precision=precision)
-    entries = [own[name] if name in own else zoo(subject.slots, (name,))[0] for name in names or ZOO + EDITING_ZOO]
+    chosen = names or ZOO + EDITING_ZOO
+    entries = [functions[name] if name in functions else zoo(subject.slots, (name,))[0] for name in chosen]
     budgets = budgets or budgets_for(subject.slots, subject.predictor.model.steps)
     results = stage("sampling", examine(subject, entries, budgets, seed=seed), len(entries) + 1)
     return ExamReport(subject, budgets, []), results
 
 
-def _law(
+def _compare_with_law(
     path: str,
     length: int | None,
     budgets: tuple[int, ...] | None,
@@ -211,12 +210,12 @@ def _law(
 
 
 def _budgets(text: str) -> tuple[int, ...]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and len(part) < 6 and int(part) for part in parts):
+    numbers = [number.strip() for number in text.split(",")]
+    if not all(number.isascii() and number.isdigit() and len(number) < 6 and int(number) for number in numbers):
         raise UnmaskError(f"--budget takes numbers of passes separated by commas, such as 63,32,6, not {text!r}")
-    if len(parts) > MOST_BUDGETS:
-        raise UnmaskError(f"--budget takes at most {MOST_BUDGETS} numbers, not {len(parts)}")
-    return tuple(sorted({int(part) for part in parts}, reverse=True))
+    if len(numbers) > MOST_BUDGETS:
+        raise UnmaskError(f"--budget takes at most {MOST_BUDGETS} numbers, not {len(numbers)}")
+    return tuple(sorted({int(number) for number in numbers}, reverse=True))
 
 
 def _kind(text: str) -> Any:
@@ -235,9 +234,7 @@ def schedule(
     law: Annotated[str, typer.Argument(metavar="law:FILE", help="A distribution over strings.", show_default=False)],
     length: Annotated[int, typer.Option("--length", metavar="N", help="Length of the strings.", show_default=False)],
     passes: Annotated[int, typer.Option("--passes", metavar="K", help="Number of passes, 1 to N.", show_default=False)],
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.html", help="Write a page with plots.", show_default=False)
-    ] = None,
+    out: PlotPageOption = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
@@ -250,10 +247,6 @@ def schedule(
 
     Example: [bold]unmask schedule law:examples/laws/chain.json --length 64 --passes 8[/bold]
     """
-    from rich.markup import escape
-
-    from unmask.cli.output_files import PAGE, check_writable, write_text
-    from unmask.cli.terminal import console, print_document, show_table
     from unmask.problems.catalogue import law_path
     from unmask.samplers.pass_schedules import ScheduleReport
     from unmask.samplers.string_law import read_law
@@ -271,10 +264,4 @@ def schedule(
     if as_json:
         print_document(report.to_json())
         return
-    table = report.summary()
-    cells = [tuple(escape(cell) for cell in row) for row in table.rows]
-    show_table(escape(report.title), table.columns, cells, left=table.left)
-    for fact in report.facts:
-        console().print(escape(fact))
-    if out is not None:
-        console().print(f"wrote [bold]{escape(str(out))}[/bold]")
+    _show_report(report.title, report.summary(), report.facts, out)

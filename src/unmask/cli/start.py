@@ -1,7 +1,7 @@
-"""Entry point of `unmask`: report in one line what is missing before the command line can start, even memory.
+"""Entry point of `unmask`: start the command line, or report in one line why it cannot start.
 
-Nothing is imported here that could fail. NumPy starts no threads for linear algebra: all sums here are those
-of integers, and where memory is short those threads end the process.
+This module imports nothing that could fail, not even for lack of memory. NumPy starts no threads for linear algebra:
+unmask sums integers, which do not use these threads, and if memory is short their creation ends the process.
 """
 
 import mmap
@@ -9,22 +9,22 @@ import os
 import sys
 from typing import NoReturn
 
-ROOM = 192 << 20
-"""Bytes of address space that the libraries take before anything is read; without them OpenBLAS ends the process."""
+LIBRARY_MEMORY = 192 << 20
+"""Bytes of address space that the libraries need while they are imported; without them OpenBLAS ends the process."""
 
 
 def main() -> NoReturn:
     """Run the command `unmask`."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        from unmask.limits import hear_interrupts, uninterrupted
+        from unmask.limits import handle_interrupts, uninterrupted
 
-        hear_interrupts()
+        handle_interrupts()
     except (MemoryError, ImportError, OSError, KeyboardInterrupt) as error:
         _give_up(error)
-    with uninterrupted():  # an import that is interrupted may leave half a module; the command allows interrupts again
+    with uninterrupted():  # an interrupted import may leave half a module; the command allows interrupts again
         try:
-            mmap.mmap(-1, ROOM).close()
+            mmap.mmap(-1, LIBRARY_MEMORY).close()
             from unmask.cli import commands
             from unmask.cli.terminal import escape_to_the_end
         except (MemoryError, ImportError, OSError, KeyboardInterrupt) as error:
@@ -34,23 +34,21 @@ def main() -> NoReturn:
         try:
             commands.main()
         finally:
-            escape_to_the_end()  # functions that a program of the user has registered with `atexit` may print
+            escape_to_the_end()  # functions that the user's program registered with `atexit` may print
 
 
 def _give_up(error: BaseException) -> NoReturn:
-    missing = isinstance(error, (MemoryError, OSError))
-    reason = "there is too little memory" if missing else " ".join(str(error).split())[:200]
+    lacks_memory = isinstance(error, (MemoryError, OSError))
+    reason = "there is too little memory" if lacks_memory else " ".join(str(error).split())[:200]
     advice = "free some memory, or install unmask again"
     file = str(getattr(error, "path", None) or "")  # `python -m` looks for modules in the current folder first
     if file and os.path.dirname(file) == os.getcwd():
         advice = (
             f"{os.path.basename(file)} hides a module of the same name: rename the file, or start from another folder"
         )
-    sentence = "interrupted" if isinstance(error, KeyboardInterrupt) else f"it cannot start: {reason}; {advice}"
+    is_interrupt = isinstance(error, KeyboardInterrupt)
     try:
-        sys.stderr.write(f"unmask: {sentence}\n")
+        sys.stderr.write("unmask: interrupted\n" if is_interrupt else f"unmask: it cannot start: {reason}; {advice}\n")
         sys.stderr.flush()
     finally:
-        os._exit(
-            130 if isinstance(error, KeyboardInterrupt) else 2
-        )  # the interpreter may no longer be in a usable state
+        os._exit(130 if is_interrupt else 2)  # the interpreter may no longer be in a usable state

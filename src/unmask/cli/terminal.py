@@ -25,7 +25,7 @@ _LINES = re.compile("([\n\t])")
 _quiet = False
 
 
-def be_quiet(quiet: bool) -> None:
+def set_quiet(quiet: bool) -> None:
     """Switch off all later output except JSON documents, samples, one line per word, and errors."""
     global _quiet
     _quiet = quiet
@@ -54,7 +54,7 @@ def _console_class() -> "type[Console]":
 
     class CarefulConsole(Console):
         def print(self, *objects: Any, **options: Any) -> None:
-            super().print(*(_without_controls(one) if isinstance(one, str) else one for one in objects), **options)
+            super().print(*(_without_controls(part) if isinstance(part, str) else part for part in objects), **options)
 
     return CarefulConsole
 
@@ -110,26 +110,26 @@ def bars(label: str | None, patience: int = 0) -> Generator[Callable[[list[Any]]
 
     columns = (rich.SpinnerColumn(), rich.TextColumn("{task.description}"), rich.BarColumn(), rich.TaskProgressColumn())
     columns = (*columns, rich.MofNCompleteColumn(), rich.TimeRemainingColumn())
-    # what is printed goes where it was sent, and not through the bars
-    shown = rich.Progress(*columns, console=out, transient=True, redirect_stdout=False, redirect_stderr=False)
-    waiting, tasks, start = shown.add_task(label, total=None), {}, monotonic()
+    # output goes to its own stream, not through the bars
+    progress = rich.Progress(*columns, console=out, transient=True, redirect_stdout=False, redirect_stderr=False)
+    waiting, tasks, start = progress.add_task(label, total=None), {}, monotonic()
 
     def show(stages: list[Any]) -> None:
         if monotonic() - start >= patience:
-            shown.start()
-        for gone in [stage for stage in tasks if stage not in stages]:
-            shown.remove_task(tasks.pop(gone))
+            progress.start()
+        for closed in [stage for stage in tasks if stage not in stages]:
+            progress.remove_task(tasks.pop(closed))
         for stage in stages:
             if stage not in tasks:
-                tasks[stage] = shown.add_task(stage.label, total=stage.total)
-            shown.update(tasks[stage], completed=stage.done)
-        shown.update(waiting, visible=not tasks)
+                tasks[stage] = progress.add_task(stage.label, total=stage.total)
+            progress.update(tasks[stage], completed=stage.done)
+        progress.update(waiting, visible=not tasks)
 
     try:
         show([])
         yield show
     finally:
-        shown.stop()
+        progress.stop()
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[str]) -> None:
@@ -153,16 +153,16 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
     needed = measure_renderables(ample, ample.options, [table]).maximum
     if not out.is_terminal:
         wide = _console_class()(highlight=False, quiet=_quiet, width=max(needed, WIDEST))
-        with wide.capture() as shown:
+        with wide.capture() as captured:
             wide.print(table)
-        print("\n".join(line.rstrip() for line in shown.get().split("\n")), end="", flush=True)
+        print("\n".join(line.rstrip() for line in captured.get().split("\n")), end="", flush=True)
     elif needed <= out.width:
         out.print(table)
     else:
         out.print(f"[italic]{title}[/italic]")
-        for first, *others in rows:
+        for first, *values in rows:
             out.print(f"[bold]{first}[/bold]")
-            named = (f"[dim]{name}[/dim] {value}" for name, value in zip(columns[1:], others, strict=True))
+            named = (f"[dim]{name}[/dim] {value}" for name, value in zip(columns[1:], values, strict=True))
             out.print(Padding(", ".join(named), (0, 0, 0, 2)))
 
 
@@ -173,7 +173,7 @@ class EscapingStream(io.TextIOBase):
         self.behind = behind
 
     def write(self, text: str) -> int:
-        self.behind.write("".join(part if part in "\n\t" else visible(part) for part in _LINES.split(str(text))))
+        self.behind.write("".join(piece if piece in "\n\t" else visible(piece) for piece in _LINES.split(str(text))))
         return len(text)
 
     def flush(self) -> None:

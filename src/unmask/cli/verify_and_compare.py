@@ -19,16 +19,19 @@ from unmask.cli.options import (
     TimeoutOption,
     budgeted,
     engine_named,
-    leave_if_over,
+    exit_if_out_of_time,
     not_a_bare_path,
 )
+from unmask.cli.output_files import check_stem, write_stem
+from unmask.cli.terminal import console, literal, print_document, show_table
 from unmask.errors import OutOfTime, UnmaskError, shortened
-from unmask.files import is_there
+from unmask.files import path_exists
 from unmask.limits import stage
 
 if TYPE_CHECKING:
     from unmask.verification.compare import ResourceRow
     from unmask.verification.verdict import Verdict
+    from unmask.weights.model import Model
 
 
 # `unmask verify`: model folder → Verdict.
@@ -100,8 +103,6 @@ def verify(
     Example: [bold]unmask verify models/abb --method prove[/bold]
     """
     from unmask.api import load_model, verify_model
-    from unmask.cli.output_files import check_stem, write_stem
-    from unmask.cli.terminal import print_document
     from unmask.verification.verdict import Verdict
 
     if certificate is not None:
@@ -110,9 +111,11 @@ def verify(
     try:
         label = "proving" if method == "prove" else "verifying"
         with budgeted(label, limit=limit, timeout=timeout, as_json=as_json):
-            if against is not None and not is_there(Path(against) / "config.json"):
+            other: str | Model | None = against
+            if against is not None and path_exists(Path(against) / "config.json"):
+                other = load_model(against)
+            elif against is not None:
                 not_a_bare_path(against)
-            other = load_model(against) if against is not None and is_there(Path(against) / "config.json") else against
             verdict = verify_model(
                 load_model(folder),
                 against=other,
@@ -138,8 +141,6 @@ def verify(
 
 def show_verdict(verdict: "Verdict") -> None:
     """Print a verdict and its reason or counterexample."""
-    from unmask.cli.terminal import console, literal
-
     style = {"proved": "bold green", "held": "bold green", "refuted": "bold red", "unknown": "bold yellow"}
     out = console()
     if verdict.proof is not None:
@@ -190,15 +191,16 @@ def compare(
     Example: [bold]unmask compare group:A5 --lengths 8,64[/bold]
     """
     from unmask.api import compare_frameworks, compiler_of
-    from unmask.cli.terminal import print_document
     from unmask.verification.compare import grows_as_promised
 
-    wanted = _lengths(lengths)
+    word_lengths = _lengths(lengths)
     rows, end = [], None
     try:
         with budgeted("measuring", limit=limit, timeout=timeout, as_json=as_json):
-            measured = compare_frameworks(problem, wanted, precision=precision, hops=hops, engine=engine_named(engine))
-            for row in stage("measuring", measured, len(wanted) * len(compiler_of(problem, hops).kinds)):
+            measured = compare_frameworks(
+                problem, word_lengths, precision=precision, hops=hops, engine=engine_named(engine)
+            )
+            for row in stage("measuring", measured, len(word_lengths) * len(compiler_of(problem, hops).kinds)):
                 rows.append(row)
     except OutOfTime as over:
         end = over
@@ -206,7 +208,7 @@ def compare(
         print_document([row.to_json() for row in rows])
     elif rows:
         show_comparison(problem, rows)
-    leave_if_over(end)
+    exit_if_out_of_time(end)
     wrong = [row for row in rows if row.correct is False or not row.within_bound]
     kinds = {row.framework for row in rows}
     grown = [kind for kind in kinds if not grows_as_promised([row for row in rows if row.framework == kind])]
@@ -214,18 +216,17 @@ def compare(
 
 
 def _lengths(text: str) -> list[int]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and len(part) <= MOST_DIGITS for part in parts):
+    numbers = [number.strip() for number in text.split(",")]
+    if not all(number.isascii() and number.isdigit() and len(number) <= MOST_DIGITS for number in numbers):
         raise UnmaskError(
             f"--lengths takes numbers separated by commas, each of at most {MOST_DIGITS} digits; "
             f"{shortened(text)!r} is not such a list; write, for example, --lengths 8,16,32"
         )
-    return [int(part) for part in parts]
+    return [int(number) for number in numbers]
 
 
 def show_comparison(problem: str, rows: list["ResourceRow"]) -> None:
     """Print the table, and how the resources of each framework grow with N."""
-    from unmask.cli.terminal import console, literal, show_table
     from unmask.verification.compare import grows_as_promised
 
     columns = ("kind", "N", "steps", "space", "width", "layers", "symbols", "weights", "sec", "correct")

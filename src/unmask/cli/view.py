@@ -23,6 +23,7 @@ from unmask.cli.options import (
     engine_named,
 )
 from unmask.cli.output_files import PAGE, PICTURE, check_writable, write_text
+from unmask.cli.terminal import console, literal, say
 from unmask.errors import UnmaskError, shortened
 from unmask.weights.kinds import KINDS, Kind
 
@@ -79,7 +80,6 @@ def view(
         if path is not None:
             check_writable(path, example, earlier=earlier)
     from unmask.api import load_model
-    from unmask.cli.terminal import literal, say
     from unmask.viewer.html_page import render, text_of
     from unmask.viewer.model_view import check_program, default_comparison, view_of
     from unmask.viewer.svg_picture import picture
@@ -89,23 +89,21 @@ def view(
         kinds = default_comparison(model) if compare is None else _kinds(compare)
         source = None if program is None else check_program(model, program)
         options = {"engine": engine_named(engine), "planner": planner, "sample": sample, "seed": seed}
-        seen = view_of(model, word, kinds, program=source, **options)
+        run_view = view_of(model, word, kinds, program=source, **options)
         for path, make, earlier in ((out, render, PAGE), (svg, picture, PICTURE)):
             if path is not None:
-                write_text(path, make(seen), earlier=earlier)
+                write_text(path, make(run_view), earlier=earlier)
     if text:
-        for line in "\n\n".join(text_of(panel) for panel in seen.panels).split("\n"):
+        for line in "\n\n".join(text_of(panel) for panel in run_view.panels).split("\n"):
             say(line)
     steps = ", ".join(
-        f"{panel.trace.kind} {panel.steps}{' (converted)' if panel.converted_by else ''}" for panel in seen.panels
+        f"{panel.trace.kind} {panel.steps}{' (converted)' if panel.converted_by else ''}" for panel in run_view.panels
     )
-    _tell([f"[bold]{literal(path)}[/bold]: {steps}" for path in (out, svg) if path], seen.remarks)
+    _print_written([f"[bold]{literal(path)}[/bold]: {steps}" for path in (out, svg) if path], run_view.remarks)
 
 
-def _tell(written: list[str], remarks: Sequence[str]) -> None:
+def _print_written(written: list[str], remarks: Sequence[str]) -> None:
     """Print what was written, and remarks about it on standard error."""
-    from unmask.cli.terminal import console, literal
-
     for line in written:
         console().print(line)
     for remark in remarks:
@@ -116,15 +114,15 @@ def _kinds(text: str) -> list[Kind]:
     """`plt,cot` → the kinds, in this order, each once."""
     if text == "none":
         return []
-    wanted: dict[Kind, None] = {}
+    kinds: dict[Kind, None] = {}
     for name in text.split(","):
         kind = next((kind for kind in KINDS if kind == name.strip()), None)
         if kind is None:
             raise UnmaskError(
                 f"--compare: {shortened(name)!r} is not a framework; give some of {', '.join(KINDS)}, or none"
             )
-        wanted[kind] = None
-    return list(wanted)
+        kinds[kind] = None
+    return list(kinds)
 
 
 # `unmask serve`: the playground in the browser, for this machine only.
@@ -151,9 +149,10 @@ def serve(
     missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
     if missing:
         raise UnmaskError(f"unmask serve needs {' and '.join(missing)}; run `pip install 'unmask[serve]'`")
-    from unmask.cli.terminal import console
     from unmask.playground import server
 
     server.serve(
-        port, tell=lambda address: console().print(f"playground: {address}  (stop it with Ctrl-C)"), open_browser=open_
+        port,
+        announce=lambda address: console().print(f"playground: {address}  (stop it with Ctrl-C)"),
+        open_browser=open_,
     )

@@ -17,9 +17,8 @@ from unmask.numerics.arithmetic import Precision
 from unmask.problems.catalogue import RandomProblem
 from unmask.problems.circuit_problems import CircuitProblem, FamilyProblem
 from unmask.problems.expression_problems import ExpressionProblem
-from unmask.problems.grammar_problems import GrammarProblem
 from unmask.problems.problem import Problem
-from unmask.problems.program_problems import AbsentProgram, ProgramProblem
+from unmask.problems.program_problems import AbsentProgram
 from unmask.weights.kinds import KINDS, Kind
 from unmask.weights.model import Extent, Model
 
@@ -29,7 +28,7 @@ MOST_HOPS = 64
 
 @dataclass(frozen=True)
 class RandomCompiler:
-    """The random models of a seed, one for each kind, length and precision; without bounds."""
+    """The compiler of random models: one model for each seed, kind, length and precision; it has no bounds."""
 
     seed: int
 
@@ -99,7 +98,7 @@ class Compiler(Protocol):
 
 
 def compiler_for(problem: Problem) -> Compiler:
-    """The compiler of a parsed problem: that of its kind, else the compiler for problems with an automaton."""
+    """Return the compiler for this kind of problem, by default the one for its system or for its automaton."""
     if isinstance(problem, RandomProblem):
         return RandomCompiler(problem.seed)
     if isinstance(problem, FamilyProblem):
@@ -108,17 +107,17 @@ def compiler_for(problem: Problem) -> Compiler:
         return CircuitCompiler(problem.circuit, problem.to_json())
     if isinstance(problem, ExpressionProblem):
         return ExpressionCompiler(problem)
-    if isinstance(problem, ProgramProblem | GrammarProblem):
-        return SystemCompiler(problem.system, problem.to_json())
     if isinstance(problem, AbsentProgram):
         raise ProblemError(problem.why_no_answers)
-    if problem.automaton is None:
-        raise ProblemError(f"{shortened(problem.name)} has neither an automaton nor a compiler; define one of them")
-    return RegularCompiler.of(problem.automaton, problem.group, problem.to_json())
+    if problem.system is not None:
+        return SystemCompiler(problem.system, problem.to_json())
+    if problem.automaton is not None:
+        return RegularCompiler.of(problem.automaton, problem.group, problem.to_json())
+    raise ProblemError(f"{shortened(problem.name)} has no automaton, no system and no compiler; define one of them")
 
 
 def compiler_with_hops(problem: Problem, compiler: Compiler, hops: int) -> Compiler:
-    """The compiler whose models compute `hops` levels of a product tree in one pass."""
+    """Return the compiler whose models compute `hops` levels of a product tree in one pass."""
     if not 1 <= hops <= MOST_HOPS:
         raise ProblemError(f"the number of hops must lie in 1 … {MOST_HOPS}, not {hops}")
     if not isinstance(compiler, RegularCompiler):
@@ -141,5 +140,5 @@ def compiled(problem: Problem, compiler: Compiler, text: str, kind: Kind, length
     if length is None:
         raise ProblemError(f"{text} has words of any length; give one with --length N")
     model, layout = compiler.compile(kind, length, Precision(precision)), compiler.layout_of(kind, length)
-    made = {"compiled": problem.name, "to": kind}  # the name does not contain the path of a file
-    return replace(model, provenance=[made if layout is None else {**made, "layout": layout}])
+    provenance = {"compiled": problem.name, "to": kind}  # the name does not contain the path of a file
+    return replace(model, provenance=[provenance if layout is None else {**provenance, "layout": layout}])

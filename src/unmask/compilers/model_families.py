@@ -53,7 +53,7 @@ def stated_outputs(kind: Kind, answers: int) -> int | None:
 
 
 def check_precision(precision: Precision, least: int) -> None:
-    """Refuse a precision at which the gadgets of a program are not exact."""
+    """Raise for a precision at which the gadgets of a program are not exact."""
     if precision.p < least:
         raise ProblemError(f"a compiled model needs a precision of at least {least}, not {precision.p}")
 
@@ -87,13 +87,13 @@ class ModelFamily:
         return model_of_design(self.kind, self.design, length, precision, self.characters, self.problem_at(length))
 
     def problem_at(self, length: int) -> dict[str, Any]:  # noqa: ARG002
-        """What the folder of one length stores of the problem."""
+        """Return the description of the problem in the model folder of one length."""
         return self.problem
 
 
 @dataclass(frozen=True, eq=False)
 class ForEveryLength:
-    """The family of models for all N, and what a proof compares it with."""
+    """The family of models for all N, and the specification with which a proof compares it."""
 
     family: ModelFamily | None
     why_none: str

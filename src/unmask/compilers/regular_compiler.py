@@ -42,10 +42,10 @@ from unmask.programs.regular.product_tree import (
 )
 from unmask.programs.regular.state_chain import state_chain
 from unmask.programs.regular.state_tree import (
-    diffusion_geometry,
+    diffusion_layout,
     diffusion_slots,
     parallel_block,
-    parallel_geometry,
+    parallel_layout,
     state_node,
     state_planner,
 )
@@ -134,9 +134,9 @@ class RegularCompiler:
             return self._loop_extent(length)
         symbols = len(self._tree_vocabulary().symbols)
         if self.products is None:
-            geometry = (parallel_geometry if kind == "pcot" else diffusion_geometry)(length, states)
+            layout = (parallel_layout if kind == "pcot" else diffusion_layout)(length, states)
             fixed = 16 + 3 * letters + 8 * states + 3 * bits_for(states)
-            return Extent(2, symbols, fixed, per_bit=3, places=geometry.nodes)
+            return Extent(2, symbols, fixed, per_bit=3, places=layout.nodes)
         left, right, elements = self._codes
         tree = level_tree(constant(length)) if kind == "pcot" else queue_tree(constant(length))
         fixed = 11 + 3 * left + 2 * right + 2 * elements + (2 if self.hops > 1 else 0)
@@ -221,11 +221,11 @@ class RegularCompiler:
         vocabulary, states, steps = self._tree_vocabulary(), self.automaton.states, max(1, tree_steps(length))
         if kind == "pcot":
             block = parallel_block(length, states)
-            program = state_node(self.automaton, vocabulary, parallel_geometry(length, states))
+            program = state_node(self.automaton, vocabulary, parallel_layout(length, states))
             return Design({"model": program}, vocabulary, constant(steps), constant(steps * block), constant(block))
-        geometry = diffusion_geometry(length, states)
-        predictor = state_node(self.automaton, vocabulary, geometry, own_slot=kind == "topk")
-        planner = {} if kind == "topk" else {"planner": state_planner(vocabulary, geometry)}
+        layout = diffusion_layout(length, states)
+        predictor = state_node(self.automaton, vocabulary, layout, own_slot=kind == "topk")
+        planner = {} if kind == "topk" else {"planner": state_planner(vocabulary, layout)}
         name = "model" if kind == "topk" else "predictor"
         slots = diffusion_slots(length, states)
         return Design({**planner, name: predictor}, vocabulary, constant(steps), constant(slots))

@@ -57,7 +57,7 @@ MOST_LOOKED_AT = 1 << 13
 
 Unfold = Callable[[int], Unfolding]
 Described = Callable[[SystemPlan, int], dict[str, Any]]
-"""What the folder of one length stores of the problem."""
+"""Plan and length → the description of the problem in the model folder."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class SystemFamily(ModelFamily):
         return self.described(self.plan, length)
 
     def fits(self, unfolding: Unfolding) -> bool:
-        """Return whether the model of this length is that of the family."""
+        """Return True if the family can be used at this length."""
         steps, length = self.design.steps, unfolding.length
         assert isinstance(steps, Expression)
         if length < self.least or steps.at(length) < max(unfolding.depth.values()):
@@ -93,25 +93,25 @@ def system_family(
     """Return the family of a system; None if a position or the depth has no formula in N."""
     if system.edits or not _boxes(system):
         return None
-    seen = _valid(unfold)
-    found: list[tuple[SystemPlan, Expression, int]] = []
+    unfoldings = _valid(unfold)
+    candidates: list[tuple[SystemPlan, Expression, int]] = []
     for least in range(LATEST):
-        listed = [u for u in seen if u.length >= least]
-        if len(listed) < LOOKED_AT - least or (steps := _steps(system, listed)) is None:
+        fitted = [u for u in unfoldings if u.length >= least]
+        if len(fitted) < LOOKED_AT - least or (steps := _steps(system, fitted)) is None:
             continue
         try:
-            plan = SystemPlan.for_every_length(system, symbols, listed, most_added=most_added)
-            if not all(plan.fits(plan.rows_at(u)) for u in listed):
+            plan = SystemPlan.for_every_length(system, symbols, fitted, most_added=most_added)
+            if not all(plan.fits(plan.rows_at(u)) for u in fitted):
                 continue
         except NoFormula:
             continue
-        found.append((plan, steps, least))
-        if all(map(plan.has_every_region, listed)):
-            found = found[-1:]
+        candidates.append((plan, steps, least))
+        if all(map(plan.has_every_region, fitted)):
+            candidates = candidates[-1:]
             break
-    if not found:
+    if not candidates:
         return None
-    plan, steps, least = min(found, key=lambda each: len(each[0].regions))
+    plan, steps, least = min(candidates, key=lambda candidate: len(candidate[0].regions))
     try:
         design = Design(programs(plan), symbols.vocabulary, steps, plan.slots)
     except NoFormula:
@@ -123,38 +123,40 @@ def _boxes(system: System) -> bool:
     """Return whether all ranges, of groups and of reads, depend on N alone."""
     ranges = [over for group in system.groups for over in group.ranges]
     for _, case in cases_of(system):
-        ranges += [part.range for part in read_parts(case.reads) if isinstance(part, Over)]
+        ranges += [read.range for read in read_parts(case.reads) if isinstance(read, Over)]
     return in_length_alone(ranges)
 
 
 def _valid(unfold: Unfold) -> list[Unfolding]:
-    found = []
+    unfoldings = []
     for length in range(LOOKED_AT):
         try:
-            found.append(unfold(length))
+            unfoldings.append(unfold(length))
         except UnmaskError:
             continue
-        if found[-1].size > MOST_LOOKED_AT:
+        if unfoldings[-1].size > MOST_LOOKED_AT:
             return []
-    return found
+    return unfoldings
 
 
-def _steps(system: System, seen: Sequence[Unfolding]) -> Expression | None:
+def _steps(system: System, unfoldings: Sequence[Unfolding]) -> Expression | None:
     """The depth, as a sum of expressions in N that occur in the ranges."""
-    lengths = [u.length for u in seen]
-    parts = [constant(1), N, *map(in_length, bounds_of(system.groups)), log2_above(N)]
-    coefficients = affine_fit([[part.at(length) for length in lengths] for part in parts], [_depth(u) for u in seen])
+    lengths = [u.length for u in unfoldings]
+    terms = [constant(1), N, *map(in_length, bounds_of(system.groups)), log2_above(N)]
+    coefficients = affine_fit(
+        [[term.at(length) for length in lengths] for term in terms], [max(u.depth.values()) for u in unfoldings]
+    )
     if coefficients is None:
         return None
     total: Expression | None = None
-    for coefficient, part in zip(coefficients[1:], parts[1:], strict=True):
+    for coefficient, term in zip(coefficients[1:], terms[1:], strict=True):
         if coefficient:
-            term = part if coefficient == 1 else part * coefficient
-            total = term if total is None else total + term
+            summand = term if coefficient == 1 else term * coefficient
+            total = summand if total is None else total + summand
     if total is None:
         return constant(coefficients[0])
-    more = coefficients[0]
-    return total + more if more > 0 else total - -more if more else total
+    offset = coefficients[0]
+    return total + offset if offset > 0 else total - -offset if offset else total
 
 
 def affine_fit(columns: Sequence[Sequence[int]], values: Sequence[int]) -> list[int] | None:
@@ -162,37 +164,33 @@ def affine_fit(columns: Sequence[Sequence[int]], values: Sequence[int]) -> list[
     rows = [[Fraction(x) for x in (*line, value)] for *line, value in zip(*columns, values, strict=True)]
     pivots: list[int] = []
     for column in range(len(columns)):
-        done = len(pivots)
-        pivot = next((r for r in range(done, len(rows)) if rows[r][column]), None)
+        rank = len(pivots)
+        pivot = next((r for r in range(rank, len(rows)) if rows[r][column]), None)
         if pivot is None:
             continue
-        rows[done], rows[pivot] = rows[pivot], rows[done]
-        rows[done] = [x / rows[done][column] for x in rows[done]]
+        rows[rank], rows[pivot] = rows[pivot], rows[rank]
+        rows[rank] = [x / rows[rank][column] for x in rows[rank]]
         for r, other in enumerate(rows):
-            if r != done and other[column]:
-                rows[r] = [x - other[column] * y for x, y in zip(other, rows[done], strict=True)]
+            if r != rank and other[column]:
+                rows[r] = [x - other[column] * y for x, y in zip(other, rows[rank], strict=True)]
         pivots.append(column)
     if any(line[-1] for line in rows[len(pivots) :]):
         return None
-    found = [Fraction(0)] * len(columns)
+    solution = [Fraction(0)] * len(columns)
     for line, column in zip(rows, pivots, strict=False):
-        found[column] = line[-1]
-    return [int(c) for c in found] if all(c.denominator == 1 for c in found) else None
+        solution[column] = line[-1]
+    return [int(c) for c in solution] if all(c.denominator == 1 for c in solution) else None
 
 
 def bounds_of(groups: Sequence[Slots]) -> list[Any]:
     """The distinct expressions in N, other than N and numbers, at the start or end of a range."""
-    found = {}
+    bounds = {}
     for group in groups:
         for over in group.ranges:
-            for end in (over.first, over.last):
-                if end.operator not in ("constant", "variable"):
-                    found.setdefault(str(end), end)
-    return list(found.values())
-
-
-def _depth(unfolding: Unfolding) -> int:
-    return max(unfolding.depth.values())
+            for bound in (over.first, over.last):
+                if bound.operator not in ("constant", "variable"):
+                    bounds.setdefault(str(bound), bound)
+    return list(bounds.values())
 
 
 def why_no_family(system: System, kind: Kind) -> str:
@@ -220,7 +218,7 @@ class SystemCompiler:
     system: System
     problem: dict[str, Any]
     names_slots: bool = True
-    """Return whether a folder stores the names of its slots."""
+    """Whether a model folder stores the names of its slots."""
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -236,8 +234,10 @@ class SystemCompiler:
         rows = fixed(plan.slots) - slots
         finding = f", and {_counted(rows, 'row')} for reads over a range" if rows else ""
         how = "rewritten in every step" if self.system.edits else "each written once"
-        made = f"{_counted(slots, 'slot')}, {how}{finding}"
-        layout = f"{made}; {_counted(len(plan.regions), 'region')}, at most {_counted(len(plan.heads), 'read')}"
+        slots_and_rows = f"{_counted(slots, 'slot')}, {how}{finding}"
+        layout = (
+            f"{slots_and_rows}; {_counted(len(plan.regions), 'region')}, at most {_counted(len(plan.heads), 'read')}"
+        )
         unread = self._unfolding(length).unread_letters
         return layout if not unread or not self.names_slots else f"{layout}; note: {_unread(unread, length)}"
 
@@ -350,7 +350,7 @@ class SystemCompiler:
         return self._described(unfolding, plan.rows_at(unfolding).row_names[length:])
 
     def _described(self, unfolding: Unfolding, names: list[str]) -> dict[str, Any]:
-        """Add the number of answers and the names of the slots to what a folder stores of a program."""
+        """Return the description of the problem in a model folder, with the number of answers and the slots' names."""
         if not self.names_slots:
             return self.problem
         if not self.problem:
@@ -366,7 +366,7 @@ class SystemCompiler:
         return self._plan(length, {**ROLES, "cot": begin}.get(kind, ("mask",)), most_added(precision))
 
     def _repeating(self, length: int) -> "SystemCompiler":
-        """Return the compiler of the system in which no slot reads an answer."""
+        """Return the compiler of the same system with repeated answers, if a slot reads an answer."""
         return self._repeat(length)
 
     @cached_property
@@ -389,16 +389,16 @@ class SystemCompiler:
         return lru_cache(maxsize=8)(planned)
 
 
-def _unread(places: list[int], length: int) -> str:
-    """Say which letters of a word no slot reads."""
-    if len(places) == length:
+def _unread(positions: list[int], length: int) -> str:
+    """Return a note on the letters of a word that no slot reads."""
+    if len(positions) == length:
         return f"no slot reads any of the {length} letters"
-    named = ", ".join(map(str, places[:8])) + (f" and {len(places) - 8} more" if len(places) > 8 else "")
-    return f"no slot reads letter{'' if len(places) == 1 else 's'} {named} of {length}, counted from 0"
+    named = ", ".join(map(str, positions[:8])) + (f" and {len(positions) - 8} more" if len(positions) > 8 else "")
+    return f"no slot reads letter{'' if len(positions) == 1 else 's'} {named} of {length}, counted from 0"
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _checked(unfolding: Unfolding) -> Unfolding:

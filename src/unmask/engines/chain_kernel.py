@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from unmask.engines.prepared_weights import prepared, telling
+from unmask.engines.prepared_weights import prepared, without_zero_scores
 from unmask.engines.visible_keys import KeyCode, ValueRange, find_bits, prove_code
 from unmask.limits import check, stage
 from unmask.numerics.arithmetic import exp_table
@@ -103,35 +103,35 @@ class KernelScratch(KernelRecord):
 _FLAT: WeakKeyDictionary[Transformer, KernelWeights] = WeakKeyDictionary()
 
 
-def flat(transformer: Transformer) -> KernelWeights:
-    """The weights in the layout of the kernel, computed once."""
+def kernel_weights(transformer: Transformer) -> KernelWeights:
+    """Return the weights in the layout of the kernel, computed once."""
     if transformer not in _FLAT:
-        _FLAT[transformer] = _laid_out(transformer)
+        _FLAT[transformer] = _lay_out(transformer)
     return _FLAT[transformer]
 
 
-def memory(weights: KernelWeights, rows: int) -> KernelMemory | None:
+def allocate_memory(weights: KernelWeights, rows: int) -> KernelMemory | None:
     """Allocate arrays for this number of rows, or return None if they would be too large."""
-    of = weights.structure
-    if of.heads * rows * (of.head_width + of.head_columns + 8) > LARGEST:
+    sizes = weights.structure
+    if sizes.heads * rows * (sizes.head_width + sizes.head_columns + 8) > LARGEST:
         return None
     slots = 1 << (2 * rows).bit_length()
     return KernelMemory(
         rows=rows,
         slots=slots,
         recent=RECENT,
-        keys=np.zeros((of.heads, rows, of.head_width), dtype=np.int32),
-        values=np.zeros((of.heads, rows, of.head_columns), dtype=np.int32),
-        queries=np.zeros((of.heads, RECENT, of.head_width), dtype=np.int32),
-        table=np.full((of.heads, slots, 2), -1),
-        before=np.zeros((of.heads, rows), dtype=np.int32),
-        irregular=np.zeros((of.heads, rows), dtype=np.int32),
-        irregulars=np.zeros(of.heads),
+        keys=np.zeros((sizes.heads, rows, sizes.head_width), dtype=np.int32),
+        values=np.zeros((sizes.heads, rows, sizes.head_columns), dtype=np.int32),
+        queries=np.zeros((sizes.heads, RECENT, sizes.head_width), dtype=np.int32),
+        table=np.full((sizes.heads, slots, 2), -1),
+        before=np.zeros((sizes.heads, rows), dtype=np.int32),
+        irregular=np.zeros((sizes.heads, rows), dtype=np.int32),
+        irregulars=np.zeros(sizes.heads),
     )
 
 
 def no_codes(weights: KernelWeights) -> KernelCodes:
-    """Codes with which nothing is proved: every query and key is irregular."""
+    """Return codes that prove nothing: every query and key is irregular."""
     heads, width = weights.structure.heads, weights.structure.head_width
     ranges, bits = np.zeros((heads, 2, width), dtype=np.int32), np.zeros((heads, 2, MOST_BITS), dtype=np.int32)
     return KernelCodes(
@@ -144,16 +144,16 @@ def no_codes(weights: KernelWeights) -> KernelCodes:
     )
 
 
-def scratch(weights: KernelWeights, rows: int) -> KernelScratch:
+def allocate_scratch(weights: KernelWeights, rows: int) -> KernelScratch:
     """Return the arrays that the kernel writes to, for words of this number of rows."""
-    of = weights.structure
-    sizes = {"units": of.hidden, "logits": of.outputs, "found": rows, "exps": rows}
-    return KernelScratch(**{name: np.zeros(sizes.get(name, of.width)) for name in KernelScratch.arrays})
+    widths = weights.structure
+    sizes = {"units": widths.hidden, "logits": widths.outputs, "found": rows, "exps": rows}
+    return KernelScratch(**{name: np.zeros(sizes.get(name, widths.width)) for name in KernelScratch.arrays})
 
 
-def _laid_out(transformer: Transformer) -> KernelWeights:
+def _lay_out(transformer: Transformer) -> KernelWeights:
     layers, precision = transformer.layers, transformer.precision
-    heads = [telling(head) for layer in layers for head in layer.heads]
+    heads = [without_zero_scores(head) for layer in layers for head in layer.heads]
     matrices = [
         transformer.embed,
         *(m for layer in layers for m in (layer.mlp.w1, layer.mlp.w2)),
@@ -212,25 +212,25 @@ def kernel() -> ctypes.CDLL | None:
     if compiler is None or os.name != "posix":
         return None
     try:
-        library = ctypes.CDLL(str(_made(compiler)))
+        library = ctypes.CDLL(str(_library_path(compiler)))
     except (OSError, subprocess.SubprocessError):
         return None
     library.advance.restype = library.enter_all.restype = ctypes.c_int64
     return library
 
 
-def _made(compiler: str) -> Path:
-    """Return the path of the library; build it if it does not exist."""
+def _library_path(compiler: str) -> Path:
+    """Return the path of the compiled library; build it if it does not exist."""
     content = SOURCE.read_bytes()
     folder = _private_folder()
     name = hashlib.sha256(b"\0".join([content, *map(str.encode, (*FLAGS, platform.machine()))])).hexdigest()[:24]
     target = folder / f"kernel-{name}.so"
     if not target.exists():
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            made = Path(scratch) / target.name
-            command = [compiler, *FLAGS, str(SOURCE), "-o", str(made)]
+        with tempfile.TemporaryDirectory(dir=folder) as build_folder:
+            library = Path(build_folder) / target.name
+            command = [compiler, *FLAGS, str(SOURCE), "-o", str(library)]
             subprocess.run(command, check=True, timeout=SECONDS, stdin=subprocess.DEVNULL, capture_output=True)
-            made.replace(target)
+            library.replace(target)
     return target
 
 
@@ -260,7 +260,7 @@ def _temporary_folder() -> Path:
 # Chains: tokens of a word → the symbols that follow, each the argmax of the last row's logits.
 #
 # Codes are learned from computed rows: the bits (`find_bits`) from the latest queries and a sample of the keys, the
-# ranges from the same and from the positions of later rows. The result is only a guess about later rows. The proof
+# ranges from the same and from the positions of later rows. They are only a guess about later rows. The proof
 # (`visible_keys`) covers all queries and keys within its ranges, and the kernel treats the others as irregular.
 
 
@@ -271,43 +271,43 @@ ROWS_AT_ONCE = 1 << 12  # the kernel cannot be interrupted
 
 
 def chain(transformer: Transformer, words: np.ndarray, steps: int) -> np.ndarray | None:
-    """The next symbols of every word, [batch, steps].
+    """Return the next symbols of every word, [batch, steps].
 
     Return None without a kernel, if it would take too much memory, or if a row attends to nothing.
     """
-    given = words.shape[1]
-    compiled, kept = kernel(), memory(flat(transformer), given + steps - 1)
-    if compiled is None or kept is None:
+    inputs = words.shape[1]
+    compiled, stored = kernel(), allocate_memory(kernel_weights(transformer), inputs + steps - 1)
+    if compiled is None or stored is None:
         return None
-    tokens = np.zeros((len(words), given + steps), dtype=np.int64)
-    tokens[:, :given] = words
-    rows = _ChainRows(compiled, transformer, kept, given, given + steps - 1)
-    return tokens[:, given:] if all(rows.complete(word) for word in tokens) else None
+    tokens = np.zeros((len(words), inputs + steps), dtype=np.int64)
+    tokens[:, :inputs] = words
+    rows = _ChainRows(compiled, transformer, stored, inputs, inputs + steps - 1)
+    return tokens[:, inputs:] if all(rows.complete(word) for word in tokens) else None
 
 
 class _ChainRows:
-    """Runs words of one length through one transformer, and keeps the learned codes of its heads from word to word."""
+    """Runs words of one length through one transformer; later words reuse the codes learned for its heads."""
 
     def __init__(
-        self, compiled: ctypes.CDLL, transformer: Transformer, kept: KernelMemory, given: int, last: int
+        self, compiled: ctypes.CDLL, transformer: Transformer, stored: KernelMemory, inputs: int, last: int
     ) -> None:
-        self._kernel, self._kept, self._given, self._last = compiled, kept, given, last
-        self._weights = flat(transformer)
-        self._scratch = scratch(self._weights, last)
+        self._kernel, self._stored, self._inputs, self._last = compiled, stored, inputs, last
+        self._weights = kernel_weights(transformer)
+        self._scratch = allocate_scratch(self._weights, last)
         self._codes = no_codes(self._weights)
         self._heads = [
-            _HeadLearner((head.query.place, head.key.place), hints, Compact(transformer.precision))
+            _HeadLearner((head.query.score_rows, head.key.score_rows), hints, Compact(transformer.precision))
             for head, hints in zip(
                 (head for layer in prepared(transformer).layers for head in layer.heads),
-                _coming(transformer),
+                _expected_ranges(transformer),
                 strict=True,
             )
         ]
 
     def complete(self, tokens: np.ndarray) -> bool:
-        """Write the tokens after the given ones. Return False if a row attends to nothing."""
+        """Write the tokens after the inputs. Return False if a row attends to nothing."""
         row, budget = ctypes.c_int64(0), FIRST_BUDGET
-        shared = self._weights.pointer, self._kept.pointer, self._codes.pointer
+        shared = self._weights.pointer, self._stored.pointer, self._codes.pointer
         self._kernel.enter_all(row, *shared)
         for first in stage("parts of a chain", range(0, self._last, ROWS_AT_ONCE)):
             until = min(self._last, first + ROWS_AT_ONCE)
@@ -316,7 +316,7 @@ class _ChainRows:
                 state = self._kernel.advance(
                     ctypes.c_void_p(tokens.ctypes.data),
                     ctypes.byref(row),
-                    *(ctypes.c_int64(x) for x in (self._given, until, budget)),
+                    *(ctypes.c_int64(x) for x in (self._inputs, until, budget)),
                     *shared,
                     self._scratch.pointer,
                 )
@@ -334,31 +334,31 @@ class _ChainRows:
         sample = np.unique(np.linspace(0, rows - 1, min(rows, SAMPLED)).astype(np.int64))
         codes = self._codes
         for h, head in enumerate(self._heads):
-            found = head.learn(self._kept["queries"][h][recent].T, self._kept["keys"][h][sample].T)
+            learned = head.learn(self._stored["queries"][h][recent].T, self._stored["keys"][h][sample].T)
             codes["bits"][h] = -1
-            if found is not None:
-                code, columns, ranges = found
+            if learned is not None:
+                code, columns, ranges = learned
                 codes["bits"][h] = code.deciding.size
-                sides = (code.bits.query, code.bits.query_size), (code.bits.key, code.bits.key_size)
-                for side, (place, size), column, range_, of in zip(
-                    ("query", "key"), sides, columns, ranges, head.places, strict=True
+                bits = (code.bits.query, code.bits.query_size), (code.bits.key, code.bits.key_size)
+                for name, (bit_columns, size), column, range_, score_rows in zip(
+                    ("query", "key"), bits, columns, ranges, head.places, strict=True
                 ):
-                    codes[f"{side}_bits"][h, :, : code.deciding.size] = (
-                        column[place[code.deciding]],
+                    codes[f"{name}_bits"][h, :, : code.deciding.size] = (
+                        column[bit_columns[code.deciding]],
                         size[code.deciding],
                     )
-                    codes[f"{side}_within"][h, :, : of.size] = range_.low[of], range_.high[of]
+                    codes[f"{name}_within"][h, :, : score_rows.size] = range_.low[score_rows], range_.high[score_rows]
 
 
 class _HeadLearner:
-    """One head. `places` says which columns of queries and keys are equal, `coming` which values may still come."""
+    """One head. `places` says which columns of queries and keys are equal, `expected` are the ranges of later rows."""
 
     def __init__(
-        self, places: tuple[np.ndarray, np.ndarray], coming: tuple[ValueRange, ValueRange], compact: Compact
+        self, places: tuple[np.ndarray, np.ndarray], expected: tuple[ValueRange, ValueRange], compact: Compact
     ) -> None:
         self.places, self._compact = places, compact
-        self._columns = tuple(np.unique(place, return_index=True)[1] for place in places)  # one representative of each
-        self._coming = coming
+        self._columns = tuple(np.unique(rows, return_index=True)[1] for rows in places)  # one representative of each
+        self._expected = expected
 
     def learn(
         self, Q: np.ndarray, K: np.ndarray
@@ -367,21 +367,24 @@ class _HeadLearner:
         query, key = self._columns
         Q, K = Q[query], K[key]
         bits = find_bits(Q, K, self.places)
-        seen = ValueRange.of(Q), ValueRange.of(K)
-        later = seen[0].union(_some(self._coming[0], query)), seen[1].union(_some(self._coming[1], key))
-        for ranges in (later, seen):
+        sampled = ValueRange.of(Q), ValueRange.of(K)
+        widened = (
+            sampled[0].union(_select_columns(self._expected[0], query)),
+            sampled[1].union(_select_columns(self._expected[1], key)),
+        )
+        for ranges in (widened, sampled):
             code = prove_code(bits, self.places, ranges, self._compact, Q, MOST_BITS)
             if code.holds is None and code.deciding.size:
                 return code, self._columns, ranges
         return None
 
 
-def _some(range_: ValueRange, columns: np.ndarray) -> ValueRange:
+def _select_columns(range_: ValueRange, columns: np.ndarray) -> ValueRange:
     return ValueRange(range_.low[columns], range_.high[columns])
 
 
-def _coming(transformer: Transformer) -> Iterator[tuple[ValueRange, ValueRange]]:
-    """Per head, the queries and keys if no earlier layer wrote anything: a guess that no proof relies on."""
+def _expected_ranges(transformer: Transformer) -> Iterator[tuple[ValueRange, ValueRange]]:
+    """Yield the ranges of each head's queries and keys if no earlier layer wrote anything: a guess, not a proof."""
     bound, one = transformer.precision.bound, transformer.precision.one
     symbols, positions = transformer.embed.dense(), PositionTable.of(transformer.positions)
     low, high = symbols.min(axis=0), symbols.max(axis=0)
@@ -389,7 +392,7 @@ def _coming(transformer: Transformer) -> Iterator[tuple[ValueRange, ValueRange]]
     high[positions.columns] += positions.table.max(axis=0)
     for layer in transformer.layers:
         for head in layer.heads:
-            scored = telling(head)
+            scored = without_zero_scores(head)
             query, key = (_product_range(m, low, high, bound, one) for m in (scored.wq, scored.wk))
             yield query, key
 

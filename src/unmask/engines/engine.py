@@ -1,7 +1,7 @@
 """Engine: one forward pass of one transformer. The loops over steps are in the reasoners.
 
-A session serves one transformer through a whole run, so that an engine may keep what it has computed. Every
-engine returns the same integers for the same calls. The first axis of arrays is the batch: one entry per word.
+A session serves one transformer through a whole run, so that an engine may reuse earlier results. Every engine returns
+the same integers for the same calls. The first axis of arrays is the batch: one entry per word.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ from unmask.weights.transformer import Transformer
 FIXED = 16 << 20  # bytes of buffers of fixed size, and of Python itself
 
 Watch = Callable[[str, np.ndarray], None]
-"""Called with name and value of each result of a pass: `embed`, `layers.0.heads.1.weights`, `layers.0.residual`."""
+"""A function that receives name and value of each result of a pass: `embed`, `layers.0.heads.1.weights`, …"""
 
 
 @runtime_checkable
@@ -26,11 +26,11 @@ class Session(Protocol):
     def read(
         self, tokens: Int[np.ndarray, "batch seq"], rows: tuple[int, int], *, watch: Watch | None = None
     ) -> np.ndarray:
-        """The logits of the rows [first, last) after all layers, [batch, rows, outputs]: a whole forward pass."""
+        """Run a whole forward pass. Return the logits of the rows [first, last), [batch, rows, outputs]."""
         ...
 
     def embed(self, tokens: Int[np.ndarray, "batch seq"], *, watch: Watch | None = None) -> np.ndarray:
-        """H⁰ = clip(embed + pos), [batch, seq, width]."""
+        """Return H⁰ = clip(embed + pos), [batch, seq, width]."""
         ...
 
     def layers(
@@ -41,31 +41,32 @@ class Session(Protocol):
         *,
         watch: Watch | None = None,
     ) -> np.ndarray:
-        """The residual stream after the layers [first, last)."""
+        """Return the residual stream after the layers [first, last)."""
         ...
 
     def logits(self, residual: Int[np.ndarray, "batch rows width"]) -> np.ndarray:
-        """out·h for the given rows, [batch, rows, outputs]."""
+        """Return out·h of every row, [batch, rows, outputs]."""
         ...
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """Bytes that are kept during a whole run, and bytes that are needed temporarily."""
+    """Bytes that a session retains during a whole run, and bytes that it needs temporarily."""
 
-    kept: int
-    at_once: int
+    retained: int
+    temporary: int
 
     @staticmethod
-    def together(parts: "Iterable[Footprint]") -> int:
-        """The bytes of several sessions of which one computes at a time."""
-        parts = list(parts)
-        return sum(part.kept for part in parts) + max((part.at_once for part in parts), default=0) + FIXED
+    def combined(footprints: "Iterable[Footprint]") -> int:
+        """Return the bytes of several sessions of which one computes at a time."""
+        footprints = list(footprints)
+        temporary = max((each.temporary for each in footprints), default=0)
+        return sum(each.retained for each in footprints) + temporary + FIXED
 
 
 @runtime_checkable
 class Continuing(Protocol):
-    """A session that can write a whole chain of thought in one call."""
+    """A session that can compute a whole chain of thought in one call."""
 
     def continued(self, tokens: Int[np.ndarray, "batch seq"], steps: int) -> np.ndarray | None:
         """Return the symbols of `steps` steps, [batch, steps], each decoded from the last row of everything before it.
@@ -93,6 +94,6 @@ class Engine(Protocol):
 def forward(
     session: Session, transformer: Transformer, tokens: np.ndarray, *, watch: Watch | None = None
 ) -> np.ndarray:
-    """The residual stream after all layers."""
+    """Return the residual stream after all layers."""
     residual = session.embed(tokens, watch=watch)
     return session.layers(residual, 0, len(transformer.layers), watch=watch)

@@ -1,17 +1,16 @@
 """The fast engine: the same integers as `reference`, for any weights; the cost depends on what changes.
 
-    prepared_weights   products with few weights, in small integers
-    visible_keys,      a proof, from the values of queries and keys, that most exponentials are 0
-    opposite_signs
-    head_attention     then a head is a join of codes, not a comparison of all pairs; exact attention of the other rows
+    prepared_weights   products with sparse weights, in small integers
+    visible_keys       a proof, from the values of queries and keys, that most exponentials are 0
+    head_attention     with this proof a head joins rows by codes and does not compare all pairs; the rest is exact
     class_attention    without a code: equal queries, equal keys, and sums that many rows share
     chain_kernel       a whole chain of thought, row after row, in a compiled kernel
 
 It keeps its state from call to call: a row is computed again only if something that it reads has changed. It is
 deliberately independent of `reference`, so that tests can compare the two.
 
-Everything is detected from values; what cannot be proved is computed. After the last layer in which rows read each
-other, only the requested rows are computed.
+Every shortcut is justified by a proof from the current values; otherwise the numbers are computed. After the last layer
+in which rows read each other, only the requested rows are computed.
 """
 
 from collections.abc import Generator
@@ -31,7 +30,7 @@ from unmask.engines.prepared_weights import (
     count_rows,
     gather,
     prepared,
-    put,
+    scatter,
     span,
 )
 from unmask.engines.reference import LARGEST_SCORES
@@ -54,7 +53,7 @@ class HeadState:
 
     def __init__(self, head: PreparedHead, compact: Compact, causal: bool, grid: RowGrid) -> None:
         self._head, self._compact, self._causal = head, compact, causal
-        self._places = (head.query.place, head.key.place)
+        self._places = (head.query.score_rows, head.key.score_rows)
         self._Q, self._K, self._V = (
             np.zeros((size, grid.size), dtype=compact.narrow)
             for size in (head.query.size, head.key.size, head.value.size)
@@ -62,7 +61,7 @@ class HeadState:
         self._ranges: tuple[ValueRange, ValueRange] | None = None
         self._bits: BitColumns | None = None
         self._code: KeyCode | None = None
-        self._looked_at = 0  # the number of rows at the last search for bits
+        self._searched_rows = 0  # the number of rows at the last search for bits
         # the word, then the code; NONE for irregular rows and rows that do not exist
         self._query_code = np.full(grid.size, NONE, dtype=np.int64)
         self._key_code = np.full(grid.size, NONE, dtype=np.int64)
@@ -71,7 +70,7 @@ class HeadState:
 
     @property
     def code(self) -> KeyCode:
-        assert self._code is not None, "a head is asked after it has seen its rows"
+        assert self._code is not None, "`update` must run before `attend`"
         return self._code
 
     @property
@@ -79,7 +78,7 @@ class HeadState:
         return self._code is not None and self._code.deciding.size > 0
 
     def attend(self, rows: np.ndarray, grid: RowGrid) -> np.ndarray:
-        """The head's output at the given rows, [values, rows]."""
+        """Return the head's output at these rows, [values, rows]."""
         if not rows.size:
             return np.zeros((len(self._V), 0), dtype=self._compact.narrow)
         assert self._ranges is not None
@@ -97,7 +96,7 @@ class HeadState:
         if touched[self._head.value.used].any():
             moved |= _replace(self._V, where, self._head.value(x, where))
         if not (touched[self._head.query.used].any() or touched[self._head.key.used].any() or new.any()):
-            return self._affected(rows[moved], self._key_code[rows[moved]], new[moved], grid)
+            return self._affected_rows(rows[moved], self._key_code[rows[moved]], new[moved], grid)
         Q, K = self._head.query(x, where), self._head.key(x, where)
         self._Q[:, where] = Q
         differs = _replace(self._K, where, K)
@@ -112,18 +111,18 @@ class HeadState:
                 return grid.rows
         elif self.coded:
             self._encode(rows, where, Q, K, grid)
-        return self._affected(rows[moved], before, new[moved], grid)
+        return self._affected_rows(rows[moved], before, new[moved], grid)
 
     def _learn(self, Q: np.ndarray, K: np.ndarray, grid: RowGrid) -> bool:
-        """Process new queries and keys. Return True if the meaning of codes changed and all rows were encoded again."""
-        ranges, widened = self._widened(Q, K)
-        bits, looked = self._looked_for_bits(grid)
-        if not (widened or looked):
+        """Update ranges, bits and code with new queries and keys. Return True if all rows were encoded again."""
+        ranges, widened = self._widen_ranges(Q, K)
+        bits, searched = self._search_bits(grid)
+        if not (widened or searched):
             return False
         most = MOST_BITS - grid.batch.bit_length()
-        before, after = self._code, prove_code(bits, self._places, ranges, self._compact, grid.exists(self._Q), most)
+        before, after = self._code, prove_code(bits, self._places, ranges, self._compact, grid.existing(self._Q), most)
         self._code = after
-        if before is not None and not looked and _same_meaning(before, after):
+        if before is not None and not searched and _same_meaning(before, after):
             return False
         self._query_code[:] = self._key_code[:] = NONE
         self.attention.index = None
@@ -132,67 +131,68 @@ class HeadState:
             self._encode(grid.rows, where, self._Q[:, where], self._K[:, where], grid)
         return True
 
-    def _widened(self, Q: np.ndarray, K: np.ndarray) -> tuple[tuple[ValueRange, ValueRange], bool]:
-        """(the ranges of all queries and keys, including these; whether the ranges changed)"""
-        known = self._ranges
-        if known is not None and known[0].holds(Q) and known[1].holds(K):
-            return known, False
+    def _widen_ranges(self, Q: np.ndarray, K: np.ndarray) -> tuple[tuple[ValueRange, ValueRange], bool]:
+        """Include these queries and keys in the ranges. Return (the ranges, whether they changed)."""
+        ranges = self._ranges
+        if ranges is not None and ranges[0].holds(Q) and ranges[1].holds(K):
+            return ranges, False
         new = ValueRange.of(Q), ValueRange.of(K)
-        self._ranges = new if known is None else (known[0].union(new[0]), known[1].union(new[1]))
+        self._ranges = new if ranges is None else (ranges[0].union(new[0]), ranges[1].union(new[1]))
         return self._ranges, True
 
-    def _looked_for_bits(self, grid: RowGrid) -> tuple[BitColumns, bool]:
-        """(the bits, whether they were searched again). Without a code, they are searched when the rows double."""
+    def _search_bits(self, grid: RowGrid) -> tuple[BitColumns, bool]:
+        """Return (the bits, whether they were searched again). Without a code, search them when the rows double."""
         existing = grid.batch * grid.length
-        if self._bits is not None and (self.coded or existing < 2 * self._looked_at):
+        if self._bits is not None and (self.coded or existing < 2 * self._searched_rows):
             return self._bits, False
-        self._looked_at = existing
-        self._bits = find_bits(grid.exists(self._Q), grid.exists(self._K), self._places)
+        self._searched_rows = existing
+        self._bits = find_bits(grid.existing(self._Q), grid.existing(self._K), self._places)
         return self._bits, True
 
     def _encode(self, rows: np.ndarray, where: Span, Q: np.ndarray, K: np.ndarray, grid: RowGrid) -> None:
+        """Store the codes of these queries and keys."""
         code = self.code
         word = grid.word(rows) << code.deciding.size if grid.batch > 1 else 0
-        for known, (codes, regular) in (
+        for stored, (codes, regular) in (
             (self._query_code, code.of_queries(Q)),
             (self._key_code, code.of_keys(K)),
         ):
             codes = np.where(regular, codes + word, NONE)
-            if known is self._key_code and not np.array_equal(codes, known[where]):
+            if stored is self._key_code and not np.array_equal(codes, stored[where]):
                 self.attention.index = None
-            known[where] = codes
+            stored[where] = codes
 
     # the rows whose outputs may have changed
 
-    def _affected(self, moved: np.ndarray, before: np.ndarray, new: np.ndarray, grid: RowGrid) -> np.ndarray:
-        """The rows that read one of the moved keys; `before` are the earlier codes of keys that are not new."""
+    def _affected_rows(self, moved: np.ndarray, before: np.ndarray, new: np.ndarray, grid: RowGrid) -> np.ndarray:
+        """Return the rows that read one of the moved keys; `before` are the earlier codes of keys that are not new."""
         if not moved.size:
             return moved
         after = self._key_code[moved]
         if not self.coded or (after == NONE).any() or ((before == NONE) & ~new).any():
-            return self._seeing(moved, grid)
-        return self._joined(moved, np.concatenate([before[~new], after]), grid)
+            return self._rows_that_see(moved, grid)
+        return self._rows_of_codes(moved, np.concatenate([before[~new], after]), grid)
 
-    def _seeing(self, moved: np.ndarray, grid: RowGrid) -> np.ndarray:
-        """The rows that see one of the moved keys."""
+    def _rows_that_see(self, moved: np.ndarray, grid: RowGrid) -> np.ndarray:
+        """Return the rows that see one of the moved keys."""
         rows = grid.rows
         first = _first_moved(moved, grid)[grid.word(rows)]
         return rows[rows >= first] if self._causal else rows[first < grid.size]
 
-    def _joined(self, moved: np.ndarray, codes: np.ndarray, grid: RowGrid) -> np.ndarray:
-        """The rows with one of these codes, and irregular rows, which may see any key."""
-        query_codes = grid.exists(self._query_code)
+    def _rows_of_codes(self, moved: np.ndarray, codes: np.ndarray, grid: RowGrid) -> np.ndarray:
+        """Return the rows with one of these codes, and irregular rows, which may see any key."""
+        query_codes = grid.existing(self._query_code)
         space = grid.batch << self.code.deciding.size
         if codes.size <= 2:
-            wanted = (query_codes == codes[0]) | (query_codes == codes[-1])
+            selected = (query_codes == codes[0]) | (query_codes == codes[-1])
         elif space <= 4 * query_codes.size + 1024:
             marked = np.zeros(space + 1, dtype=bool)  # the last entry is for NONE
             marked[codes] = True
-            wanted = marked[query_codes]
+            selected = marked[query_codes]
         else:
-            wanted = np.isin(query_codes, codes)
-        wanted |= query_codes == NONE
-        affected = np.flatnonzero(wanted)
+            selected = np.isin(query_codes, codes)
+        selected |= query_codes == NONE
+        affected = np.flatnonzero(selected)
         if grid.length < grid.capacity and grid.batch > 1:
             affected = affected // grid.length * grid.capacity + affected % grid.length
         return affected[affected >= _first_moved(moved, grid)[grid.word(affected)]] if self._causal else affected
@@ -204,16 +204,16 @@ def _same_meaning(before: KeyCode, after: KeyCode) -> bool:
 
 
 def _first_moved(moved: np.ndarray, grid: RowGrid) -> np.ndarray:
-    """The first moved row of every word; a number beyond all rows if no row moved."""
+    """Return the first moved row of every word; a number beyond all rows if no row moved."""
     first = np.full(grid.batch, grid.size)
     np.minimum.at(first, grid.word(moved), moved)
     return first
 
 
-def _replace(known: np.ndarray, where: Span, values: np.ndarray) -> np.ndarray:
-    """known[:, where] = values; return the rows that changed."""
-    differs = (known[:, where] != values).any(axis=0)
-    known[:, where] = values
+def _replace(stored: np.ndarray, where: Span, values: np.ndarray) -> np.ndarray:
+    """Store values in some rows, and return which of these rows changed."""
+    differs = (stored[:, where] != values).any(axis=0)
+    stored[:, where] = values
     return differs
 
 
@@ -232,7 +232,7 @@ class LayerState:
         self._heads = [HeadState(head, prepared.compact, prepared.causal, grid) for head in self._layer.heads]
         for head in self._heads if watched else ():
             head.attention.weights = np.zeros((grid.size, grid.capacity), dtype=prepared.compact.narrow)
-        self.taken = np.zeros(grid.size, dtype=bool)  # rows that have been processed
+        self.processed = np.zeros(grid.size, dtype=bool)  # rows that have been processed
         self._pending = np.zeros(grid.size, dtype=bool)  # rows whose MLP was not needed when they changed
 
     def run(
@@ -242,22 +242,22 @@ class LayerState:
         touched: np.ndarray,
         grid: RowGrid,
         *,
-        asked: np.ndarray | None = None,
+        requested: np.ndarray | None = None,
         watch: Watch | None = None,
     ) -> np.ndarray:
         """Process the rows that changed in the `touched` columns of the store. Return the rows computed.
 
-        With `asked`, only the outputs of these rows are needed, and the MLP of the others waits until they are needed.
-        Attention is still computed everywhere, because a row that attends to nothing is an error in every row.
+        With `requested`, only the outputs of these rows are needed. The MLP of the other rows waits until it is needed.
+        Attention is still computed everywhere, because a row that attends to nothing is an error in any row.
         """
-        new = ~self.taken[rows]
-        self.taken[rows] = True
+        new = ~self.processed[rows]
+        self.processed[rows] = True
         changed = np.zeros(grid.size, dtype=bool)
         changed[rows] = True
         if self._heads:
             self._attend(x, rows, new, touched, changed, grid, watch)
         self._pending |= changed
-        todo = np.flatnonzero(self._pending) if asked is None else asked[self._pending[asked]]
+        todo = np.flatnonzero(self._pending) if requested is None else requested[self._pending[requested]]
         self._pending[todo] = False
         self._multiply(x, todo, touched)
         return todo
@@ -297,10 +297,10 @@ class LayerState:
         differs = after != gather(x, layer.after, where)
         changed[todo] |= differs.any(axis=0)
         touched[layer.after] |= differs.any(axis=1)
-        put(x, layer.after, where, after)
+        scatter(x, layer.after, where, after)
 
     def _multiply(self, x: np.ndarray, rows: np.ndarray, touched: np.ndarray) -> None:
-        """G + MLP(G) at the given rows."""
+        """Compute G + MLP(G) at these rows."""
         layer, compact = self._layer, self._compact
         touched[layer.mlp_after] = True
         if not layer.mlp_after.size:
@@ -310,7 +310,7 @@ class LayerState:
             check()
             where = span(rows[first : first + step])
             G = gather(x, layer.mlp_before, where)
-            put(x, layer.mlp_after, where, compact.add(G, layer.mlp(x, where)))
+            scatter(x, layer.mlp_after, where, compact.add(G, layer.mlp(x, where)))
 
 
 LONG_CHAIN = 256  # the number of symbols from which a compiled kernel is worthwhile
@@ -334,22 +334,22 @@ class FastSession:
     def __init__(self, transformer: Transformer, name: str = "model") -> None:
         self._transformer, self._name = transformer, name
         self._weights: Prepared = prepared(transformer, every=transformer.loop is not None)
-        self._forget(RowGrid(0, self._weights.capacity, 0))
+        self._reset(RowGrid(0, self._weights.capacity, 0))
 
     def read(
         self, tokens: Int[np.ndarray, "batch seq"], rows: tuple[int, int], *, watch: Watch | None = None
     ) -> np.ndarray:
-        self._take_up(every=False)
-        with self._ready(tokens.shape, watch) as grid:
+        self._use_weights(every=False)
+        with self._allocated(tokens.shape, watch) as grid:
             if self._ends is None:
-                self._forget(grid, watched=self._watched)
+                self._reset(grid, watched=self._watched)
                 self._ends = _Ends(self._weights, grid)
-            changed, touched = self._ends.take(self._store, tokens, grid)
+            changed, touched = self._ends.embed_changed(self._store, tokens, grid)
             if watch:
                 watch("embed", self._residual(0))
-            asked = None if watch else grid.part(*rows)
+            requested = None if watch else grid.rows_between(*rows)
             for i in range(len(self._layers)):
-                last = asked if i >= self._weights.last_head else None
+                last = requested if i >= self._weights.last_head else None
                 changed = self._step(i, changed, touched, last, watch)
             return self._ends.logits(self._store, changed, rows, grid)
 
@@ -359,7 +359,7 @@ class FastSession:
         weights = prepared(self._transformer, every=True)
         grid = RowGrid(tokens.shape[0], weights.capacity, tokens.shape[1])
         store = np.zeros((weights.width, grid.size), dtype=weights.compact.narrow)
-        _Ends(weights, grid).take(store, tokens, grid)
+        _Ends(weights, grid).embed_changed(store, tokens, grid)
         if watch:
             watch("embed", grid.matrix(store).astype(np.int64))
         return grid.matrix(store)
@@ -374,10 +374,10 @@ class FastSession:
     ) -> Int[np.ndarray, "batch seq width"]:
         if first >= last:
             return residual
-        self._take_up(every=True)
-        with self._ready(residual.shape[:2], watch) as grid:
+        self._use_weights(every=True)
+        with self._allocated(residual.shape[:2], watch) as grid:
             if self._ends is not None:
-                self._forget(grid, watched=self._watched)
+                self._reset(grid, watched=self._watched)
             # the store keeps one value per column: layers outside this call may have read another value
             for i in (*range(first), *range(last, len(self._layers))):
                 self._layers[i] = None
@@ -391,7 +391,7 @@ class FastSession:
     def logits(self, residual: Int[np.ndarray, "batch rows width"]) -> Int[np.ndarray, "batch rows outputs"]:
         weights = prepared(self._transformer, every=True)
         store = np.zeros((weights.columns, residual.shape[0] * residual.shape[1]), dtype=weights.compact.narrow)
-        store[weights.places[-1]] = residual.reshape(-1, weights.width).T
+        store[weights.store_columns[-1]] = residual.reshape(-1, weights.width).T
         result = readout(weights, store, slice(0, store.shape[1]))
         return np.ascontiguousarray(result.T).reshape(*residual.shape[:2], weights.outputs)
 
@@ -400,14 +400,14 @@ class FastSession:
             return None
         return chain(self._transformer, tokens, steps)
 
-    def _take_up(self, *, every: bool) -> None:
+    def _use_weights(self, *, every: bool) -> None:
         """Prepare the weights in the form that the call needs."""
-        wanted = prepared(self._transformer, every=every)
-        if wanted is not self._weights:
-            self._weights = wanted
-            self._forget(RowGrid(0, wanted.capacity, 0))
+        weights = prepared(self._transformer, every=every)
+        if weights is not self._weights:
+            self._weights = weights
+            self._reset(RowGrid(0, weights.capacity, 0))
 
-    def _forget(self, grid: RowGrid, *, watched: bool = False) -> None:
+    def _reset(self, grid: RowGrid, *, watched: bool = False) -> None:
         self._grid = grid
         self._store = np.zeros((self._weights.columns, grid.size), dtype=self._weights.compact.narrow)
         self._layers: list[LayerState | None] = [None] * len(self._weights.layers)
@@ -415,8 +415,8 @@ class FastSession:
         self._watched = watched
 
     @contextmanager
-    def _ready(self, shape: tuple[int, ...], watch: Watch | None) -> Generator[RowGrid]:
-        """Allocate memory for words of this shape. After an error nothing is kept, because it may be half computed."""
+    def _allocated(self, shape: tuple[int, ...], watch: Watch | None) -> Generator[RowGrid]:
+        """Allocate memory for words of this shape. After an error all results are dropped: some may be incomplete."""
         batch, length = shape
         if watch and batch * length * length > LARGEST_SCORES:
             raise TooLarge(
@@ -425,24 +425,24 @@ class FastSession:
             )
         grid = RowGrid(batch, self._weights.capacity, length)
         if batch != self._grid.batch or length < self._grid.length or (watch and not self._watched):
-            self._forget(grid, watched=watch is not None)
+            self._reset(grid, watched=watch is not None)
         self._grid = grid
         try:
             yield grid
         except BaseException:
-            self._forget(RowGrid(0, self._weights.capacity, 0))
+            self._reset(RowGrid(0, self._weights.capacity, 0))
             raise
 
     def _replace(self, i: int, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Make this the input of layer i. Return the (rows, columns of the store) that changed."""
-        grid, place = self._grid, self._weights.places[i]
-        given = np.zeros((self._weights.width, grid.size), dtype=self._store.dtype)
-        grid.matrix(given)[:] = residual
-        differs = given != self._store[place]
-        self._store[place] = given
+        grid, columns = self._grid, self._weights.store_columns[i]
+        stream = np.zeros((self._weights.width, grid.size), dtype=self._store.dtype)
+        grid.matrix(stream)[:] = residual
+        differs = stream != self._store[columns]
+        self._store[columns] = stream
         touched = np.zeros(self._weights.columns, dtype=bool)
-        touched[place] = differs.any(axis=1)
-        return grid.rows[grid.exists(differs.any(axis=0) | ~self._state(i).taken)], touched
+        touched[columns] = differs.any(axis=1)
+        return grid.rows[grid.existing(differs.any(axis=0) | ~self._state(i).processed)], touched
 
     def _state(self, i: int) -> LayerState:
         state = self._layers[i]
@@ -451,21 +451,21 @@ class FastSession:
         return state
 
     def _step(
-        self, i: int, changed: np.ndarray, touched: np.ndarray, asked: np.ndarray | None, watch: Watch | None
+        self, i: int, changed: np.ndarray, touched: np.ndarray, requested: np.ndarray | None, watch: Watch | None
     ) -> np.ndarray:
         """Run layer i on the changed rows."""
         check()
         state = self._state(i)
-        if not state.taken[changed].all():
+        if not state.processed[changed].all():
             touched[:] = True
-        changed = state.run(self._store, changed, touched, self._grid, asked=asked, watch=watch)
+        changed = state.run(self._store, changed, touched, self._grid, requested=requested, watch=watch)
         if watch:
             watch(f"layers.{i}.residual", self._residual(i + 1))
         return changed
 
     def _residual(self, i: int) -> np.ndarray:
-        """A copy of the residual stream before layer i."""
-        return self._grid.matrix(self._store[self._weights.places[i]])
+        """Return a copy of the residual stream before layer i."""
+        return self._grid.matrix(self._store[self._weights.store_columns[i]])
 
 
 class _Ends:
@@ -476,25 +476,25 @@ class _Ends:
         self._tokens = np.full((grid.batch, grid.capacity), -1, dtype=np.int64)
         self._logits = np.zeros((weights.outputs, grid.size), dtype=weights.compact.narrow)
 
-    def take(self, store: np.ndarray, tokens: np.ndarray, grid: RowGrid) -> tuple[np.ndarray, np.ndarray]:
-        """Embed the tokens that changed. Return (their rows, the columns that may have changed)."""
+    def embed_changed(self, store: np.ndarray, tokens: np.ndarray, grid: RowGrid) -> tuple[np.ndarray, np.ndarray]:
+        """Embed the tokens that changed. Return (their rows, the columns of the store that may have changed)."""
         weights = self._weights
-        known = self._tokens[:, : grid.length]
-        word, position = np.nonzero(known != tokens)
+        stored = self._tokens[:, : grid.length]
+        word, position = np.nonzero(stored != tokens)
         changed = word * grid.capacity + position
         where = span(changed)
         at = where if grid.batch == 1 else position
         touched = np.zeros(weights.columns, dtype=bool)
-        if (known[word, position] < 0).any():
+        if (stored[word, position] < 0).any():
             touched[:] = True
-            every = np.arange(weights.given.size)
-            put(store, every, where, gather(weights.positions, every, at))
+            every = np.arange(weights.initial_columns.size)
+            scatter(store, every, where, gather(weights.positions, every, at))
         else:
             touched[weights.embedded] = True
         symbols = gather(weights.symbols, np.arange(weights.embedded.size), tokens[word, position])
-        placed = gather(weights.positions, weights.embedded, at)
-        put(store, weights.embedded, where, weights.compact.add(placed, symbols))
-        known[:] = tokens
+        positions = gather(weights.positions, weights.embedded, at)
+        scatter(store, weights.embedded, where, weights.compact.add(positions, symbols))
+        stored[:] = tokens
         return changed, touched
 
     def logits(self, store: np.ndarray, changed: np.ndarray, rows: tuple[int, int], grid: RowGrid) -> np.ndarray:
@@ -506,7 +506,7 @@ class _Ends:
 
 
 def readout(weights: Prepared, store: np.ndarray, where: Span) -> np.ndarray:
-    """out·h, [outputs, rows]."""
+    """Return out·h, [outputs, rows]."""
     result = np.zeros((weights.outputs, count_rows(where)), dtype=weights.compact.narrow)
     result[weights.out.columns] = weights.out(store, where)
     return result

@@ -1,10 +1,10 @@
 """Footprint: an upper bound of the bytes of a session, from the declared sizes and the nonzero weights.
 
-    fast    kept: rows × (columns of the store + queries, keys, values)
-            at once: what one head or one product needs while it is computed
-    dense   rows × widths, and every pair of rows: an engine that computes the definition
+    fast    retained: rows × (columns of the store + queries, keys, values)
+            temporary: the memory of one head or one product while it is computed
+    dense   rows × widths, and every pair of rows, for an engine that computes the definition
 
-Both are upper bounds, and tests measure that runs stay below them.
+Tests measure that runs stay below these bounds.
 """
 
 from dataclasses import dataclass
@@ -29,24 +29,27 @@ def fast_footprint(transformer: Transformer, batch: int, *, watched: bool = Fals
     """Return the bytes of a session of the fast engine for this number of words."""
     sizes, rows, outputs = _sizes(transformer), len(transformer.positions), transformer.out.shape[0]
     narrow, wide = sizes.compact.narrow.itemsize, sizes.compact.wide.itemsize
-    kept = narrow * (sizes.store + outputs) + sum(narrow * head.kept + 16 for head in sizes.heads)
-    kept += 2 * len(transformer.layers) + 8 + sizes.chained * (transformer.attention == "causal")
-    most = max((head.at_once(narrow, wide) for head in sizes.heads), default=0)
-    at_once = max(most, (4 * narrow + 1) * transformer.width, 32 * outputs) + 8 * VECTORS
+    retained = narrow * (sizes.store + outputs) + sum(narrow * head.columns + 16 for head in sizes.heads)
+    retained += 2 * len(transformer.layers) + 8 + sizes.chained * (transformer.attention == "causal")
+    most = max((head.temporary_bytes(narrow, wide) for head in sizes.heads), default=0)
+    temporary = max(most, (4 * narrow + 1) * transformer.width, 32 * outputs) + 8 * VECTORS
     blocks = (
         (head_attention.PAIRS_AT_ONCE + rows) * 10 * 8
         + visible_keys.BOUNDS_AT_ONCE * 5 * wide
         + (prepared_weights.TERMS_AT_ONCE * 4 * wide if sizes.heavy else 0)
     )
     if rows >= head_attention.CLASSED_KEYS and batch * rows <= head_attention.CLASSED_ROWS:
-        at_once += CLASSES + max((head.by_classes(narrow, wide) for head in sizes.heads), default=0)
-        kept += sum(head.kept_classes(narrow) for head in sizes.heads)
+        temporary += CLASSES + max((head.class_bytes(narrow, wide) for head in sizes.heads), default=0)
+        retained += sum(head.retained_class_bytes(narrow) for head in sizes.heads)
         blocks += run_sums.AT_ONCE * 8 * 8
     pairs = batch * rows * rows if watched else 0
     hidden = max(1 << 20, 16 * sizes.hidden) * (2 * narrow + 4 * wide) if sizes.hidden else 0
     return Footprint(
-        batch * rows * kept + narrow * len(sizes.heads) * pairs + narrow * transformer.positions.size + sizes.weights,
-        batch * rows * at_once + 24 * pairs + blocks + hidden,
+        batch * rows * retained
+        + narrow * len(sizes.heads) * pairs
+        + narrow * transformer.positions.size
+        + sizes.weights,
+        batch * rows * temporary + 24 * pairs + blocks + hidden,
     )
 
 
@@ -62,7 +65,7 @@ def dense_footprint(transformer: Transformer, batch: int, *, terms: int, watched
 
 @dataclass(frozen=True)
 class _HeadSizes:
-    """Numbers of columns: of a score (and so of queries and keys) that may not be 0, of values, and as declared."""
+    """Numbers of columns: those of a score (and so of queries and keys) that may not be 0, of values, as declared."""
 
     scores: int
     values: int
@@ -70,34 +73,34 @@ class _HeadSizes:
 
     @classmethod
     def of(cls, head: Head) -> "_HeadSizes":
-        telling = np.intersect1d(head.wq.column, head.wk.column)
-        return cls(telling.size, np.unique(head.wv.column).size, head.wq.shape[1])
+        nonzero = np.intersect1d(head.wq.column, head.wk.column)
+        return cls(nonzero.size, np.unique(head.wv.column).size, head.wq.shape[1])
 
     @property
-    def kept(self) -> int:
+    def columns(self) -> int:
         return 2 * self.scores + self.values
 
-    def at_once(self, narrow: int, wide: int) -> int:
-        """Bytes per row while the head is computed: incoming products, then queries that are grouped if equal."""
+    def temporary_bytes(self, narrow: int, wide: int) -> int:
+        """Return the bytes per row while the head is computed: its products, then the grouping of equal queries."""
         product = max(self.scores, self.values) * (2 * narrow + 4 * wide)
-        coming_in = narrow * 2 * self.kept + product
-        alike = 4 * 24 + 3 * narrow * self.scores
-        return max(coming_in, alike) + 3 * narrow * self.values
+        incoming = narrow * 2 * self.columns + product
+        grouping = 4 * 24 + 3 * narrow * self.scores
+        return max(incoming, grouping) + 3 * narrow * self.values
 
-    def by_classes(self, narrow: int, wide: int) -> int:
-        """Bytes per row while queries and keys are compared, or weighted values are laid out."""
+    def class_bytes(self, narrow: int, wide: int) -> int:
+        """Return the bytes per row while queries and keys are compared, or weighted values are concatenated."""
         signs = self.scores * (4 * narrow + 8)
         terms = self.values * (narrow + class_attention.MOST_WEIGHTS * (2 * narrow + 2 * wide))
         return max(signs, terms)
 
-    def kept_classes(self, narrow: int) -> int:
-        """Bytes per row of classes of keys, and their index."""
+    def retained_class_bytes(self, narrow: int) -> int:
+        """Return the bytes per row of the classes of keys and their index."""
         return class_attention.KEPT * (narrow * self.scores + 11 * 8)
 
 
 @dataclass(frozen=True, eq=False)
 class _Sizes:
-    """The quantities besides the rows on which a transformer's footprint depends."""
+    """The quantities on which a transformer's footprint depends, besides the number of rows."""
 
     compact: Compact
     heads: list[_HeadSizes]
@@ -108,7 +111,7 @@ class _Sizes:
 
     @property
     def chained(self) -> int:
-        """Bytes per row that the kernel of chains keeps: 32-bit keys and values, and an index of the keys."""
+        """Bytes per row that the kernel of chains retains: 32-bit keys and values, and an index of the keys."""
         widths = (max((getattr(head, name) for head in self.heads), default=0) for name in ("scores", "values"))
         return len(self.heads) * (4 * sum(widths) + 8 + 64) + 8
 
@@ -133,7 +136,7 @@ class _Sizes:
 
 
 def _most_entries(matrix: Matrix) -> int:
-    """The largest number of entries of a column."""
+    """Return the largest number of entries of a column."""
     return int(np.unique(matrix.column, return_counts=True)[1].max(initial=0))
 
 

@@ -1,4 +1,4 @@
-"""One head at some rows: which keys each row sees, then scores, exponentials, weights and values, in blocks."""
+"""The output of one head at some rows: the keys that each row sees, scores, exponentials, weights and values."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -27,9 +27,9 @@ class Operands:
     def attend(
         self, queries: np.ndarray, keys: np.ndarray | slice, visible: np.ndarray, steps: Steps
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(head [values, queries], weights [queries, keys], Z). `keys` is one list for all queries, or one per query.
+        """Return (head [values, queries], weights [queries, keys], Z) of some queries.
 
-        If Z is 0, the other results are undefined.
+        `keys` is one list for all queries, or one per query. If Z is 0, the other results are undefined.
         """
         compact = self.compact
         scores = self._scores(queries, keys, steps)
@@ -57,7 +57,7 @@ class Operands:
         return scores
 
     def constant_exp(self, steps: Steps) -> int:
-        """exp of the score that results from steps without columns."""
+        """Return exp of the score that results from steps without columns."""
         score = int(self._scores(np.zeros(0, dtype=np.int64), slice(0, 0), steps)[0, 0])
         return int(self.compact.exps[score + self.compact.bound])
 
@@ -94,7 +94,7 @@ class Outputs:
     Z: np.ndarray
 
     def of(self, members: np.ndarray) -> "Outputs":
-        """Outputs for a part of the rows, filled in separately."""
+        """Return outputs for some of the rows, to be filled in separately."""
         return replace(self, rows=self.rows[members], values=self.values[:, members], Z=self.Z[members])
 
 
@@ -110,7 +110,7 @@ class AttendsNowhere(Exception):
 
 
 class HeadAttention:
-    """One head of one session. A code starts with the word, or is NONE."""
+    """One head of one session. The high bits of a code are the word; the code of an irregular row is NONE."""
 
     def __init__(self, operands: Operands, causal: bool, query_code: np.ndarray, key_code: np.ndarray) -> None:
         self._operands, self._compact, self._causal = operands, operands.compact, causal
@@ -120,51 +120,51 @@ class HeadAttention:
         self.weights: np.ndarray | None = None  # [rows, positions], kept only for a watched run
 
     def attend(self, rows: np.ndarray, grid: RowGrid, code: KeyCode, key_range: ValueRange) -> np.ndarray:
-        """The head's output at the given rows, [values, rows]; `key_range` is the range of all keys."""
+        """Return the head's output at these rows, [values, rows]; `key_range` is the range of all keys."""
         Z = np.zeros(rows.size, dtype=self._compact.wide)
         values = np.zeros((len(self._operands.V), rows.size), dtype=self._compact.narrow)
         outputs = Outputs(rows, grid, code, key_range, values, Z)
         if self.weights is not None:
             self.weights[rows] = 0
-        joined = self._may_join(rows, grid, code)
-        for members, attend in ((joined, self._joined), (~joined, self._others)):
+        coded = self._have_code(rows, grid, code)
+        for members, attend in ((coded, self._attend_by_code), (~coded, self._attend_without_code)):
             _fill(attend, members, outputs)
         if not Z.all():
             raise AttendsNowhere(int(rows[np.argmin(Z)]))
         return values
 
-    def _may_join(self, rows: np.ndarray, grid: RowGrid, code: KeyCode) -> np.ndarray:
-        """The rows with a code, in words in which all keys have a code."""
+    def _have_code(self, rows: np.ndarray, grid: RowGrid, code: KeyCode) -> np.ndarray:
+        """Return which rows have a code, in a word in which all keys have a code."""
         if not code.deciding.size:
             return np.zeros(rows.size, dtype=bool)
         regular = self._query_code[rows] != NONE
-        keys = grid.exists(self._key_code)
+        keys = grid.existing(self._key_code)
         if self.index is None and keys.min(initial=0) == NONE:
             irregular = (keys.reshape(grid.batch, grid.length) == NONE).any(axis=1)
             regular &= ~irregular[grid.word(rows)]
         return regular
 
-    def _joined(self, outputs: Outputs) -> None:
+    def _attend_by_code(self, outputs: Outputs) -> None:
         """Compute the rows with a code."""
         start, count, keys = matches = self._matches(outputs)
         if outputs.code.constant and (count == 1).all():
             self._gather(outputs, keys[start])
-        elif int(count.sum()) > LONG * outputs.rows.size and self._may_class(int(count.sum()), outputs.grid):
-            self._classed(lambda part: self._listed_by_code(part, self._matches(part)), outputs)
+        elif int(count.sum()) > LONG * outputs.rows.size and self._may_use_classes(int(count.sum()), outputs.grid):
+            self._attend_by_classes(lambda subset: self._attend_to_code_lists(subset, self._matches(subset)), outputs)
         else:
-            self._listed_by_code(outputs, matches)
+            self._attend_to_code_lists(outputs, matches)
 
-    def _listed_by_code(self, outputs: Outputs, matches: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+    def _attend_to_code_lists(self, outputs: Outputs, matches: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
         """Compute rows from lists of all keys of the same code."""
         start, count, keys = matches
         if not self._causal and int(count.sum()) > LONG * outputs.rows.size:
-            computed, inverse = self._distinct(outputs)
+            computed, inverse = self._distinct_queries(outputs)
         else:
             computed, inverse = np.arange(outputs.rows.size), None
-        self._listed(outputs, Listed(computed, start[computed], count[computed], keys), outputs.code.equal)
-        self._spread(outputs, computed, inverse)
+        self._attend_to_lists(outputs, Listed(computed, start[computed], count[computed], keys), outputs.code.equal)
+        self._copy_to_duplicates(outputs, computed, inverse)
 
-    def _listed(self, outputs: Outputs, listed: Listed, steps: Steps) -> None:
+    def _attend_to_lists(self, outputs: Outputs, listed: Listed, steps: Steps) -> None:
         """Compute rows from lists of keys; lists of similar length are processed together."""
         size = np.searchsorted(1 << np.arange(40), listed.count)
         for s in np.unique(size):
@@ -175,40 +175,40 @@ class HeadAttention:
                 real = offset < listed.count[block, None]
                 keys = listed.keys[np.where(real, start + offset, start)]
                 visible = real & (keys <= outputs.rows[queries, None]) if self._causal else real
-                self._block(outputs, queries, keys, visible, steps)
+                self._attend_block(outputs, queries, keys, visible, steps)
 
-    def _may_class(self, pairs: int, grid: RowGrid) -> bool:
+    def _may_use_classes(self, pairs: int, grid: RowGrid) -> bool:
         """Return whether classes save enough work; a watched run needs every weight and never uses them."""
         many = pairs >= CLASSED_FROM and grid.length >= CLASSED_KEYS
         return many and grid.size <= CLASSED_ROWS and self.weights is None
 
-    def _others(self, outputs: Outputs) -> None:
+    def _attend_without_code(self, outputs: Outputs) -> None:
         """Compute the rows without a code."""
-        if self._may_class(outputs.rows.size * outputs.grid.length, outputs.grid):
-            self._classed(self._all, outputs)
+        if self._may_use_classes(outputs.rows.size * outputs.grid.length, outputs.grid):
+            self._attend_by_classes(self._attend_to_all, outputs)
         else:
-            self._all(outputs)
+            self._attend_to_all(outputs)
 
-    def _classed(self, attend: Attend, outputs: Outputs) -> None:
-        """Compute rows by classes of queries and keys, and rows that see too many keys in another way."""
+    def _attend_by_classes(self, attend: Attend, outputs: Outputs) -> None:
+        """Compute rows by classes of queries and keys; `attend` computes the rows that see too many classes."""
         rows, grid, Z = outputs.rows, outputs.grid, outputs.Z
         computed, inverse, lists = self.classes.attend(rows, grid, outputs.key_range, outputs.values, Z)
         for listed in lists:
-            self._listed(outputs, listed, outputs.code.any)
+            self._attend_to_lists(outputs, listed, outputs.code.any)
         _fill(attend, Z < 0, outputs)
-        self._spread(outputs, computed, inverse)
+        self._copy_to_duplicates(outputs, computed, inverse)
 
-    def _all(self, outputs: Outputs) -> None:
+    def _attend_to_all(self, outputs: Outputs) -> None:
         """Compute rows from every key that they may see."""
         rows, grid, steps = outputs.rows, outputs.grid, outputs.code.any
-        computed, inverse = (np.arange(rows.size), None) if self._causal else self._distinct(outputs)
+        computed, inverse = (np.arange(rows.size), None) if self._causal else self._distinct_queries(outputs)
         words = grid.word(rows[computed])
         position = np.arange(grid.length)
         if grid.length < 256 and words[0] != words[-1]:
             for block in _blocks(computed, grid.length):
                 keys = grid.word(rows[block])[:, None] * grid.capacity + position
                 visible = keys <= rows[block, None] if self._causal else np.ones_like(keys, dtype=bool)
-                self._block(outputs, block, keys, visible, steps)
+                self._attend_block(outputs, block, keys, visible, steps)
         else:
             for word in np.unique(words):
                 first = int(word) * grid.capacity
@@ -216,15 +216,15 @@ class HeadAttention:
                     visible = np.ones((block.size, grid.length), dtype=bool)
                     if self._causal:
                         visible = position <= rows[block, None] - first
-                    self._block(outputs, block, slice(first, first + grid.length), visible, steps)
-        self._spread(outputs, computed, inverse)
+                    self._attend_block(outputs, block, slice(first, first + grid.length), visible, steps)
+        self._copy_to_duplicates(outputs, computed, inverse)
 
     def _matches(self, outputs: Outputs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(start, count, keys): the keys of the code of rows[i] are keys[start[i] : start[i] + count[i]]."""
+        """Return (start, count, keys): the keys of the code of rows[i] are keys[start[i] : start[i] + count[i]]."""
         rows, grid = outputs.rows, outputs.grid
         codes, index = self._query_code[rows], self.index
         if index is None and rows.size * grid.length > COMPARED_AT_ONCE:
-            present = grid.rows[grid.exists(self._key_code) != NONE]
+            present = grid.rows[grid.existing(self._key_code) != NONE]
             index = CodeIndex(self._key_code[present], present, grid.batch << outputs.code.deciding.size)
             if present.size == grid.batch * grid.length:  # with irregular keys it is valid for this call only
                 self.index = index
@@ -249,9 +249,10 @@ class HeadAttention:
         if self.weights is not None:
             self.weights[rows, keys - grid.word(rows) * grid.capacity] = weight
 
-    def _block(
+    def _attend_block(
         self, outputs: Outputs, block: np.ndarray, keys: np.ndarray | slice, visible: np.ndarray, steps: Steps
     ) -> None:
+        """Compute a block of rows from these keys, and store their weights in a watched run."""
         check()
         rows, grid = outputs.rows[block], outputs.grid
         outputs.values[:, block], weights, outputs.Z[block] = self._operands.attend(rows, keys, visible, steps)
@@ -260,19 +261,19 @@ class HeadAttention:
         if isinstance(keys, slice):
             self.weights[rows, : grid.length] = weights
         else:
-            place = keys - grid.word(rows)[:, None] * grid.capacity
+            position = keys - grid.word(rows)[:, None] * grid.capacity
             row = np.broadcast_to(rows[:, None], keys.shape)
-            self.weights[row[visible], place[visible]] = weights[visible]
+            self.weights[row[visible], position[visible]] = weights[visible]
 
-    def _distinct(self, outputs: Outputs) -> tuple[np.ndarray, np.ndarray]:
-        """(representatives, the one for each row): rows of one word with equal effective queries share one."""
+    def _distinct_queries(self, outputs: Outputs) -> tuple[np.ndarray, np.ndarray]:
+        """Return (representatives, index of each row's): rows of a word with equal effective queries share one."""
         places = self._operands.places
         Q = np.take(self._operands.Q, outputs.rows, axis=1)
         since, score = forgotten(Q, places, outputs.key_range, self._compact)
         columns = np.where(np.arange(places[0].size)[:, None] >= since, Q[places[0]], self._compact.narrow.type(0))
         return distinct(np.vstack([outputs.grid.word(outputs.rows), since, score]), columns)
 
-    def _spread(self, outputs: Outputs, computed: np.ndarray, inverse: np.ndarray | None) -> None:
+    def _copy_to_duplicates(self, outputs: Outputs, computed: np.ndarray, inverse: np.ndarray | None) -> None:
         """Copy the output of a representative to the rows that it represents."""
         if inverse is None:
             return
@@ -288,12 +289,12 @@ def _fill(attend: Attend, members: np.ndarray, outputs: Outputs) -> None:
     if members.all():
         attend(outputs)
     elif members.any():
-        part = outputs.of(members)
-        attend(part)
-        outputs.values[:, members], outputs.Z[members] = part.values, part.Z
+        subset = outputs.of(members)
+        attend(subset)
+        outputs.values[:, members], outputs.Z[members] = subset.values, subset.Z
 
 
 def _blocks(members: np.ndarray, keys: int) -> list[np.ndarray]:
-    """Split a list of rows into parts whose pairs fit into memory."""
+    """Split a list of rows into blocks whose pairs of a row and a key fit into memory."""
     step = max(1, PAIRS_AT_ONCE // max(1, keys))
     return [members[first : first + step] for first in range(0, members.size, step)]

@@ -7,11 +7,11 @@
 
    A query is regular if it lies in the ranges of the proof (visible_keys.py) and each bit of its code is +c or -c; so
    is a key. A regular query has weight on no regular key of another code: it looks at the keys of its code, which are
-   chained in a hash table, and at the irregular keys. An irregular query looks at every key. So whatever the proof was
-   made from, no key with weight is left out.
+   chained in a hash table, and at the irregular keys. An irregular query looks at every key. So no key with weight is
+   left out, whichever rows the ranges of the proof were learned from.
 
    Everything is an integer; products are rounded and clipped one by one, sums run in index order and clip at each
-   term. The structures are those of layout.py, field by field. */
+   term. The structures have the same fields as the records of chain_kernel.py. */
 
 #include <stdint.h>
 #include <string.h>

@@ -37,22 +37,22 @@ class RowGrid:
     @property
     def rows(self) -> np.ndarray:
         """All existing rows, in order."""
-        return self.part(0, self.length)
+        return self.rows_between(0, self.length)
 
-    def part(self, first: int, last: int) -> np.ndarray:
+    def rows_between(self, first: int, last: int) -> np.ndarray:
         """The rows at positions [first, last) of every word."""
         if self.batch == 1:
             return np.arange(first, last)
         return (np.arange(self.batch)[:, None] * self.capacity + np.arange(first, last)).ravel()
 
-    def exists(self, x: np.ndarray) -> np.ndarray:
-        """x at the existing rows, [..., rows]."""
+    def existing(self, x: np.ndarray) -> np.ndarray:
+        """Return x at the existing rows, [..., rows]."""
         if self.length == self.capacity:
             return x
         if self.batch == 1:
             return x[..., : self.length]
-        existing = x.reshape(*x.shape[:-1], self.batch, self.capacity)[..., : self.length]
-        return existing.reshape(*x.shape[:-1], self.batch * self.length)
+        present = x.reshape(*x.shape[:-1], self.batch, self.capacity)[..., : self.length]
+        return present.reshape(*x.shape[:-1], self.batch * self.length)
 
     def word(self, rows: np.ndarray) -> np.ndarray:
         return rows // self.capacity
@@ -63,7 +63,7 @@ class RowGrid:
 
 
 def span(rows: np.ndarray) -> Span:
-    """Sorted rows as a slice, if they are one run."""
+    """Return sorted rows as a slice if they are consecutive, else as they are."""
     if rows.size and rows[-1] - rows[0] + 1 == rows.size:
         return slice(int(rows[0]), int(rows[-1]) + 1)
     return rows
@@ -75,7 +75,7 @@ def count_rows(where: Span) -> int:
 
 
 def gather(x: np.ndarray, columns: np.ndarray, where: Span) -> np.ndarray:
-    """A copy of x at some columns and rows."""
+    """Return a copy of x at some columns and rows."""
     if isinstance(where, slice):
         return x[:, where][columns]
     if where.size <= FEW:
@@ -86,8 +86,8 @@ def gather(x: np.ndarray, columns: np.ndarray, where: Span) -> np.ndarray:
     return result
 
 
-def put(x: np.ndarray, columns: np.ndarray, where: Span, values: np.ndarray) -> None:
-    """x at some columns and rows = values."""
+def scatter(x: np.ndarray, columns: np.ndarray, where: Span, values: np.ndarray) -> None:
+    """Set x at some columns and rows to the values."""
     if isinstance(where, slice):
         x[columns, where] = values
     elif where.size <= FEW:
@@ -117,9 +117,9 @@ class SparseProduct:
         compact: Compact,
         *,
         every: bool | np.ndarray = False,
-        place: np.ndarray | None = None,
+        input_rows: np.ndarray | None = None,
     ) -> None:
-        """`place[k]` is the row of x for row k of W.
+        """Row k of W is multiplied with row input_rows[k] of x, or with row k.
 
         `every` keeps columns without entries, as 0: all of them, or those of a mask.
         """
@@ -129,7 +129,7 @@ class SparseProduct:
         self.columns = by_fan_in[((fan_in > 0) | every)[by_fan_in]]
         order = np.lexsort((matrix.row, matrix.column))
         source = matrix.row[order].astype(np.int64)
-        source = source if place is None else place[source]
+        source = source if input_rows is None else input_rows[source]
         self.used = np.flatnonzero(np.bincount(source))
         self._source = source
         self._value = matrix.value[order].astype(compact.wide)
@@ -156,9 +156,9 @@ class SparseProduct:
         for first, last, entries in self._blocks:
             step = max(1, TERMS_AT_ONCE // entries.size)
             for start in range(0, rows, step):
-                part = slice(start, min(start + step, rows))
-                terms = entries.terms(x[:, part], local).reshape(last - first, -1, part.stop - part.start)
-                result[first:last, part] = compact.total(terms, 1)
+                chunk = slice(start, min(start + step, rows))
+                terms = entries.terms(x[:, chunk], local).reshape(last - first, -1, chunk.stop - chunk.start)
+                result[first:last, chunk] = compact.total(terms, 1)
         for r, (last, entries) in enumerate(self._rounds):
             sums, terms = result[self._heavy : last], entries.terms(x, local)
             if r:
@@ -223,17 +223,17 @@ def _equal_runs(descending: np.ndarray) -> list[tuple[int, int]]:
 #
 # All values of a row are in one store of columns: the columns of H⁰ that may not be 0, one column of 0 for all other
 # columns of H⁰, and for each layer only the columns that it writes, once after its heads and once after its MLP.
-# `place` says where in the store a column of the residual stream is at some point of the pass. A column that a layer
-# does not write keeps its place.
+# `store_columns` has, at some point of the pass, the column of the store for each column of the residual stream. It is
+# the same before and after a layer for a column that the layer does not write.
 
 
 POSITIONS_AT_ONCE = 1 << 14  # rows that are transposed at a time
 
 
 class Projection:
-    """The columns of Wq or Wk: equal columns are computed once. Column j of the product is row place[j]."""
+    """The columns of Wq or Wk: equal columns are computed once. Column j of the product is row score_rows[j]."""
 
-    def __init__(self, matrix: Matrix, compact: Compact, place: np.ndarray) -> None:
+    def __init__(self, matrix: Matrix, compact: Compact, input_rows: np.ndarray) -> None:
         columns = matrix.transposed()
         starts = columns.starts.tolist()
         numbers: dict[bytes, int] = {}
@@ -242,12 +242,12 @@ class Projection:
             key = columns.column[start:end].tobytes() + columns.value[start:end].tobytes()
             first.append(key not in numbers)
             number.append(numbers.setdefault(key, len(numbers)))
-        distinct = _columns(matrix, np.array(first, dtype=bool))
-        self._product = SparseProduct(distinct, compact, every=True, place=place)
+        distinct = _select_columns(matrix, np.array(first, dtype=bool))
+        self._product = SparseProduct(distinct, compact, every=True, input_rows=input_rows)
         self.used = self._product.used
-        moved = np.empty(len(numbers), dtype=np.int64)
-        moved[self._product.columns] = np.arange(len(numbers))
-        self.place = moved[np.array(number, dtype=np.int64)]
+        row_of_column = np.empty(len(numbers), dtype=np.int64)
+        row_of_column[self._product.columns] = np.arange(len(numbers))
+        self.score_rows = row_of_column[np.array(number, dtype=np.int64)]
 
     @property
     def size(self) -> int:
@@ -263,51 +263,53 @@ class PreparedHead:
     A column that is 0 in Wq or in Wk adds 0 to every score, and is left out.
     """
 
-    def __init__(self, head: Head, compact: Compact, place: np.ndarray) -> None:
-        head = telling(head)
-        self.query, self.key = Projection(head.wq, compact, place), Projection(head.wk, compact, place)
-        self.value = SparseProduct(head.wv, compact, place=place)
+    def __init__(self, head: Head, compact: Compact, input_rows: np.ndarray) -> None:
+        head = without_zero_scores(head)
+        self.query, self.key = Projection(head.wq, compact, input_rows), Projection(head.wk, compact, input_rows)
+        self.value = SparseProduct(head.wv, compact, input_rows=input_rows)
 
 
-def telling(head: Head) -> Head:
-    """The head without the columns of a score that are always 0, because Wq or Wk does not write them."""
-    kept = _written(head.wq) & _written(head.wk)
-    if kept.all():
+def without_zero_scores(head: Head) -> Head:
+    """Return the head without the columns of a score that are always 0, because Wq or Wk does not write them."""
+    nonzero = _written(head.wq) & _written(head.wk)
+    if nonzero.all():
         return head
-    return Head(_columns(head.wq, kept), _columns(head.wk, kept), head.wv)
+    return Head(_select_columns(head.wq, nonzero), _select_columns(head.wk, nonzero), head.wv)
 
 
 def _written(matrix: Matrix) -> np.ndarray:
-    """The columns that are not 0, as a mask."""
+    """Return a mask of the columns that are not 0."""
     written = np.zeros(matrix.shape[1], dtype=bool)
     written[matrix.column] = True
     return written
 
 
-def _columns(matrix: Matrix, kept: np.ndarray) -> Matrix:
-    """The matrix with only the columns of a mask, renumbered."""
-    there = kept[matrix.column]
-    column = (np.cumsum(kept) - 1)[matrix.column[there]]
-    shape = matrix.shape[0], int(np.count_nonzero(kept))
-    return Matrix(shape, matrix.row[there], column.astype(np.int32), matrix.value[there])  # the order does not change
+def _select_columns(matrix: Matrix, mask: np.ndarray) -> Matrix:
+    """Return the matrix with only the columns of a mask, renumbered."""
+    selected = mask[matrix.column]
+    column = (np.cumsum(mask) - 1)[matrix.column[selected]]
+    shape = matrix.shape[0], int(np.count_nonzero(mask))
+    return Matrix(
+        shape, matrix.row[selected], column.astype(np.int32), matrix.value[selected]
+    )  # the order does not change
 
 
 class PreparedMlp:
     """ReLU(ReLU(G·W1 + b1)·W2 + b2) in the columns where it may not be 0."""
 
-    def __init__(self, mlp: Mlp, compact: Compact, place: np.ndarray) -> None:
+    def __init__(self, mlp: Mlp, compact: Compact, input_rows: np.ndarray) -> None:
         self._compact = compact
-        self.w1 = SparseProduct(mlp.w1, compact, every=True, place=place)
-        moved = np.empty(self.w1.size, dtype=np.int64)
-        moved[self.w1.columns] = np.arange(self.w1.size)
-        self.w2 = SparseProduct(mlp.w2, compact, every=mlp.b2 > 0, place=moved)
+        self.w1 = SparseProduct(mlp.w1, compact, every=True, input_rows=input_rows)
+        unit_rows = np.empty(self.w1.size, dtype=np.int64)
+        unit_rows[self.w1.columns] = np.arange(self.w1.size)
+        self.w2 = SparseProduct(mlp.w2, compact, every=mlp.b2 > 0, input_rows=unit_rows)
         self.columns = self.w2.columns
         self.b1 = mlp.b1.astype(compact.narrow)[self.w1.columns][:, None]
         self.b2 = mlp.b2.astype(compact.narrow)[self.columns][:, None]
         self.size = max(self.w1.size, self.w2.size)
 
     def __call__(self, x: np.ndarray, where: Span) -> np.ndarray:
-        """[columns, rows]"""
+        """Return the change of the residual stream in `columns`, [columns, rows]."""
         compact = self._compact
         hidden = self.w1(x, where)
         hidden += self.b1
@@ -321,33 +323,37 @@ class PreparedLayer:
     """Heads and MLP, and where in the store they read and write.
 
     heads_columns   the columns that some head writes; `targets[i]` are those of head i among them
-    before, after   the places of these columns before the heads and after them
+    before, after   the store columns of these columns before the heads and after them
     mlp_before, …   the same for the columns that the MLP writes
     """
 
-    def __init__(self, layer: Layer, compact: Compact, place: np.ndarray, free: int) -> None:
-        self.heads = [PreparedHead(head, compact, place) for head in layer.heads]
+    def __init__(self, layer: Layer, compact: Compact, store_columns: np.ndarray, free: int) -> None:
+        self.heads = [PreparedHead(head, compact, store_columns) for head in layer.heads]
         written = [head.value.columns for head in self.heads]
         columns = np.unique(np.concatenate(written)) if written else np.zeros(0, dtype=np.int64)
-        self.targets = [np.searchsorted(columns, some) for some in written]
-        self.before, self.after, place, free = _moved(place, columns, free)
-        self.mlp = PreparedMlp(layer.mlp, compact, place)
-        self.mlp_before, self.mlp_after, self.place, self.free = _moved(place, self.mlp.columns, free)
+        self.targets = [np.searchsorted(columns, targets) for targets in written]
+        self.before, self.after, store_columns, free = _move_columns(store_columns, columns, free)
+        self.mlp = PreparedMlp(layer.mlp, compact, store_columns)
+        self.mlp_before, self.mlp_after, self.store_columns, self.free = _move_columns(
+            store_columns, self.mlp.columns, free
+        )
 
 
-def _moved(place: np.ndarray, columns: np.ndarray, free: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """(the old places of the columns, their new places, all places afterwards, the next free place)."""
+def _move_columns(
+    store_columns: np.ndarray, columns: np.ndarray, free: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Return (old store columns of `columns`, their new ones, all store columns afterwards, the next free one)."""
     after = np.arange(free, free + columns.size)
-    moved = place.copy()
+    moved = store_columns.copy()
     moved[columns] = after
-    return place[columns], after, moved, free + columns.size
+    return store_columns[columns], after, moved, free + columns.size
 
 
 class Prepared:
     """A transformer's weights. It keeps no reference to the transformer, so that the transformer can be freed."""
 
     def __init__(self, transformer: Transformer, *, every: bool = False) -> None:
-        """With `every`, each column of H⁰ has its own place, because an outside residual stream may have any values."""
+        """With `every`, each column of H⁰ is stored, because an outside residual stream may have any values."""
         self.compact = Compact(transformer.precision)
         self.width = transformer.width
         self.causal = transformer.attention == "causal"
@@ -355,50 +361,52 @@ class Prepared:
         self.capacity = len(transformer.positions)
         self._positions, self._embed, self._out = transformer.positions, transformer.embed, transformer.out
         self.layers: list[PreparedLayer] = []
-        embedded, placed = np.unique(transformer.embed.column), PositionTable.of(transformer.positions).columns
-        # the columns of H⁰ that may not be 0; store column i is `given[i]`, and the column after them is 0
-        self.given = np.arange(self.width) if every else np.union1d(embedded, placed).astype(np.int64)
-        self.embedded = np.searchsorted(self.given, embedded)
-        first = np.full(self.width, self.given.size)
-        first[self.given] = np.arange(self.given.size)
-        self.places = [first]  # before layer 0, before layer 1, …, after the last
-        self.columns = self.given.size + 1
+        embedded, positioned = np.unique(transformer.embed.column), PositionTable.of(transformer.positions).columns
+        # the columns of H⁰ that may not be 0; store column i is `initial_columns[i]`, and the column after them is 0
+        self.initial_columns = np.arange(self.width) if every else np.union1d(embedded, positioned).astype(np.int64)
+        self.embedded = np.searchsorted(self.initial_columns, embedded)
+        first = np.full(self.width, self.initial_columns.size)
+        first[self.initial_columns] = np.arange(self.initial_columns.size)
+        self.store_columns = [first]  # before layer 0, before layer 1, …, after the last
+        self.columns = self.initial_columns.size + 1
         for layer in transformer.layers:
-            self.layers.append(PreparedLayer(layer, self.compact, self.places[-1], self.columns))
-            self.places.append(self.layers[-1].place)
+            self.layers.append(PreparedLayer(layer, self.compact, self.store_columns[-1], self.columns))
+            self.store_columns.append(self.layers[-1].store_columns)
             self.columns = self.layers[-1].free
         # after the attention of the last layer that has a head, no row reads another; -1 without heads
         self.last_head = max((i for i, layer in enumerate(self.layers) if layer.heads), default=-1)
 
     @cached_property
     def positions(self) -> np.ndarray:
-        """[given columns, rows]"""
-        placed = PositionTable.of(self._positions)
-        table = np.zeros((self.given.size, self.capacity), dtype=self.compact.narrow)
-        columns = np.searchsorted(self.given, placed.columns)
+        """The table of positions at the initial columns, [initial columns, rows]."""
+        positions = PositionTable.of(self._positions)
+        table = np.zeros((self.initial_columns.size, self.capacity), dtype=self.compact.narrow)
+        columns = np.searchsorted(self.initial_columns, positions.columns)
         for first in range(0, self.capacity, POSITIONS_AT_ONCE):
-            part = slice(first, first + POSITIONS_AT_ONCE)
-            table[columns, part] = placed.table[part].T
+            chunk = slice(first, first + POSITIONS_AT_ONCE)
+            table[columns, chunk] = positions.table[chunk].T
         return table
 
     @cached_property
     def symbols(self) -> np.ndarray:
-        """[columns that the embedding writes, symbols]"""
+        """The embedding of every symbol, [columns that the embedding writes, symbols]."""
         table = np.zeros((self.embedded.size, self._embed.shape[0]), dtype=self.compact.narrow)
-        table[np.searchsorted(self.given[self.embedded], self._embed.column), self._embed.row] = self._embed.value
+        table[np.searchsorted(self.initial_columns[self.embedded], self._embed.column), self._embed.row] = (
+            self._embed.value
+        )
         return table
 
     @cached_property
     def out(self) -> SparseProduct:
-        """The logits of rows of the residual stream, in the order of the store after the last layer."""
-        return SparseProduct(self._out.transposed(), self.compact, place=self.places[-1])
+        """The product that computes logits from the store after the last layer."""
+        return SparseProduct(self._out.transposed(), self.compact, input_rows=self.store_columns[-1])
 
 
 _PREPARED: WeakKeyDictionary[Transformer, dict[bool, Prepared]] = WeakKeyDictionary()
 
 
 def prepared(transformer: Transformer, *, every: bool = False) -> Prepared:
-    """The prepared weights, shared by all sessions of a transformer."""
+    """Return the prepared weights, which all sessions of a transformer share."""
     forms = _PREPARED.setdefault(transformer, {})
     if every not in forms:
         forms[every] = Prepared(transformer, every=every)

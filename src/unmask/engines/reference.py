@@ -119,12 +119,12 @@ class ReferenceSession:
         head: Head,
         where: tuple[int, int],  # noqa: ARG002
     ) -> tuple[np.ndarray, np.ndarray]:
-        """K and V of one head; `where` is its layer and number. A run with a cache overrides this."""
+        """Return K and V of one head; `where` is its layer and number. A run with a cache overrides this."""
         return self._times(H, head.wk), self._times(H, head.wv)
 
     def _mlp(self, G: np.ndarray, mlp: Mlp) -> np.ndarray:
         precision = self.transformer.precision
-        # rows do not depend on each other: take as many at a time as the hidden units allow
+        # rows do not depend on each other: compute as many at a time as the hidden units allow
         rows = max(1, LARGEST_HIDDEN // max(1, mlp.w1.shape[1]))
         flat = G.reshape(-1, G.shape[-1])
         result = np.zeros_like(flat)

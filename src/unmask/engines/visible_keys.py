@@ -15,16 +15,16 @@ from unmask.numerics.compact import Compact
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
-def distinct(*parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(first, inverse) of the columns of [rows, n] arrays, one above the other: column i equals first[inverse[i]].
+def distinct(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (first, inverse) of the columns of stacked [rows, n] arrays: column i equals column first[inverse[i]].
 
     Each set of equal columns is represented by its first column, in order of occurrence.
     """
-    hashed = _hash(parts)
+    hashed = _hash(arrays)
     _, first, inverse = np.unique(hashed, return_index=True, return_inverse=True)
     inverse = inverse.reshape(-1)
-    if not all(np.array_equal(part, part[:, first[inverse]]) for part in parts):
-        rows = np.concatenate([part.T.astype(np.int64) for part in parts], axis=1)
+    if not all(np.array_equal(array, array[:, first[inverse]]) for array in arrays):
+        rows = np.concatenate([array.T.astype(np.int64) for array in arrays], axis=1)
         _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
         inverse = inverse.reshape(-1)
     order = np.argsort(first)
@@ -33,11 +33,11 @@ def distinct(*parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return first[order], rank[inverse]
 
 
-def _hash(parts: tuple[np.ndarray, ...]) -> np.ndarray:
-    """Σ x_i·FACTOR^i modulo 2^64 of every column."""
-    total = np.zeros(parts[0].shape[1], dtype=np.uint64)
-    for part in parts:
-        for row in part:
+def _hash(arrays: tuple[np.ndarray, ...]) -> np.ndarray:
+    """Return Σ x_i·FACTOR^i modulo 2^64 of every column."""
+    total = np.zeros(arrays[0].shape[1], dtype=np.uint64)
+    for array in arrays:
+        for row in array:
             total *= FACTOR
             total += row.astype(np.int64).view(np.uint64)
     return total
@@ -88,8 +88,8 @@ class BitColumns:
 
 
 def find_bits(Q: np.ndarray, K: np.ndarray, places: tuple[np.ndarray, np.ndarray]) -> BitColumns:
-    """The columns whose values are ±c in nearly every row; `places` are the rows of Q and K of each column."""
-    sizes = [np.array([_usual_magnitude(x) for x in side], dtype=np.int64) for side in (Q, K)]
+    """Return the columns whose values are ±c in nearly every row; `places` are the rows of Q and K of each column."""
+    sizes = [np.array([_usual_magnitude(x) for x in columns], dtype=np.int64) for columns in (Q, K)]
     numbers: dict[tuple[int, int], int] = {}
     of_column = np.full(places[0].size, -1)
     for j, pair in enumerate(zip(places[0].tolist(), places[1].tolist(), strict=True)):
@@ -100,10 +100,10 @@ def find_bits(Q: np.ndarray, K: np.ndarray, places: tuple[np.ndarray, np.ndarray
 
 
 def _usual_magnitude(x: np.ndarray) -> int:
-    """c > 0 if nearly all values are ±c, else 0."""
+    """Return c > 0 if nearly all values are ±c, else 0."""
     magnitude = np.abs(x)
-    some = magnitude[:: max(1, x.size // SAMPLED)]
-    usual = int(np.bincount(some.astype(np.int64)).argmax()) if x.size else 0
+    sample = magnitude[:: max(1, x.size // SAMPLED)]
+    usual = int(np.bincount(sample.astype(np.int64)).argmax()) if x.size else 0
     return usual if np.count_nonzero(magnitude == usual) >= x.size - x.size // 8 else 0
 
 
@@ -129,15 +129,15 @@ class KeyCode:
     equal: Steps
     any: Steps
     holds: Callable[[np.ndarray], np.ndarray] | None = None
-    """The queries for which the proof holds; None for all."""
+    """Queries [columns, queries] → whether the proof holds for each; None if it holds for all."""
 
     @property
     def constant(self) -> bool:
-        """All pairs of equal code have one score."""
+        """Whether all pairs of equal code have one score."""
         return all(isinstance(step, Shift) for step in self.equal)
 
     def of_queries(self, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(code, regular) of every query: rows for which the proof does not hold are irregular as well."""
+        """Return (code, regular) of every query: rows for which the proof does not hold are irregular as well."""
         code, regular = _codes(Q, self.bits.query[self.deciding], self.bits.query_size[self.deciding])
         return code, regular if self.holds is None else regular & self.holds(Q)
 
@@ -146,18 +146,18 @@ class KeyCode:
 
 
 def _codes(x: np.ndarray, rows: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(code, regular) of every column of x; computed in blocks of columns that fit into the cache."""
+    """Return (code, regular) of every column of x; computed in blocks of columns that fit into the cache."""
     # unsigned, because a code of 57 bits or more temporarily fills all 64 bits
     code, regular = np.zeros(x.shape[1], dtype=np.uint64), np.ones(x.shape[1], dtype=bool)
     for first in range(0, x.shape[1], CODES_AT_ONCE):
-        part = slice(first, first + CODES_AT_ONCE)
-        values = x[:, part][rows]
-        regular[part] = (np.abs(values) == sizes[:, None]).all(axis=0)
-        some = code[part]
+        chunk = slice(first, first + CODES_AT_ONCE)
+        values = x[:, chunk][rows]
+        regular[chunk] = (np.abs(values) == sizes[:, None]).all(axis=0)
+        chunk_code = code[chunk]
         for byte in np.packbits(values > 0, axis=0):
-            some <<= np.uint64(8)
-            some |= byte
-        some >>= np.uint64(-len(rows) % 8)
+            chunk_code <<= np.uint64(8)
+            chunk_code |= byte
+        chunk_code >>= np.uint64(-len(rows) % 8)
     return code.view(np.int64), regular
 
 
@@ -182,7 +182,7 @@ class CodeIndex:
             self.rows = rows[np.argsort(codes, kind="stable")]
 
     def find(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(start, count): the rows of a code are rows[start : start + count]."""
+        """Return (start, count): the rows of a code are rows[start : start + count]."""
         if self._sorted is None:
             assert self._starts is not None
             assert self._counts is not None
@@ -229,13 +229,14 @@ def prove_code(
     queries: np.ndarray,
     most: int,
 ) -> KeyCode:
-    """The code of at most `most` bits; empty if nothing can be proved. `queries` are all existing queries."""
+    """Return the code of at most `most` bits; empty if nothing can be proved. `queries` are all existing queries."""
     low, high = _product_range(places, ranges, compact)
-    telling = np.isin(np.arange(bits.query.size), bits.of_column[low < high])  # in others all rows agree, or none does
+    # the other bits agree for all pairs of rows, or for none
+    informative = np.isin(np.arange(bits.query.size), bits.of_column[low < high])
     bounds = _Bounds(bits, places, ranges[1], compact)
-    proved, holds = bounds.below(high[:, None])[:, 0] & telling, None
-    if not proved.any() and telling.any() and queries.shape[1] > 1:
-        proved = _usual(bounds.of_queries(queries)) & telling
+    proved, holds = bounds.below(high[:, None])[:, 0] & informative, None
+    if not proved.any() and informative.any() and queries.shape[1] > 1:
+        proved = _most_frequent_bits(bounds.of_queries(queries)) & informative
         holds = bounds.holds(np.flatnonzero(proved)[:most]) if proved.any() else None
     deciding = np.flatnonzero(proved)[:most]
     decided, constant = np.isin(bits.of_column, deciding), low == high
@@ -248,8 +249,8 @@ def prove_code(
     )
 
 
-def _usual(proved: np.ndarray) -> np.ndarray:
-    """The largest set of bits, [bits], that is proved for at least one in sixteen of the queries [bits, queries]."""
+def _most_frequent_bits(proved: np.ndarray) -> np.ndarray:
+    """Return the largest set of bits that is proved for at least one in sixteen of the queries, [bits, queries]."""
     first, kind = distinct(proved)
     frequent = proved[:, first[np.bincount(kind, minlength=first.size) * 16 >= proved.shape[1]]]
     if not frequent.size:
@@ -268,14 +269,14 @@ class _Bounds:
 
     @property
     def agree(self) -> np.ndarray:
-        """Return t_j of every column, 0 if the column is not a bit."""
+        """t_j of every column, 0 if the column is not a bit."""
         if not self.bits.query.size:
             return np.zeros(self.bits.of_column.size, dtype=np.int64)
         t = self.compact.multiply(self.bits.query_size, self.bits.key_size)[self.bits.of_column]
         return np.where(self.bits.of_column >= 0, t, 0).astype(np.int64)
 
     def below(self, high: np.ndarray) -> np.ndarray:
-        """[bits, queries]: is exp(U_b) = 0, given the largest product [columns, queries]?"""
+        """Return whether exp(U_b) = 0, [bits, queries], from the largest products [columns, queries]."""
         compact, agree = self.compact, self.agree
         bound = np.zeros((self.bits.query.size, high.shape[1]), dtype=np.int64)
         for j, bit in enumerate(self.bits.of_column):
@@ -287,24 +288,25 @@ class _Bounds:
         return compact.exps[bound + compact.bound] == 0
 
     def of_queries(self, Q: np.ndarray) -> np.ndarray:
-        """The same as `below`, with the products of each query."""
+        """Return the same as `below`, from the products of each query."""
         step = max(1, BOUNDS_AT_ONCE // max(1, self.places[0].size))
-        parts = []
+        chunks = []
         for first in range(0, Q.shape[1], step):
             _, high = _products(Q[:, first : first + step], self.places, self.keys, self.compact)
-            parts.append(self.below(high))
-        return np.concatenate(parts, axis=1)
+            chunks.append(self.below(high))
+        return np.concatenate(chunks, axis=1)
 
     def holds(self, deciding: np.ndarray):
+        """Return the function from queries to whether all deciding bits are proved for them."""
         return lambda Q: self.of_queries(Q)[deciding].all(axis=0)
 
 
 def forgotten(Q: np.ndarray, places: Places, keys: ValueRange, compact: Compact) -> tuple[np.ndarray, np.ndarray]:
-    """(column, score) of every query: before this column, all keys have this same score."""
+    """Return (column, score) of every query: before this column, all keys have this same score."""
     step = max(1, BOUNDS_AT_ONCE // max(1, places[0].size))
     if Q.shape[1] > step:
-        parts = [forgotten(Q[:, i : i + step], places, keys, compact) for i in range(0, Q.shape[1], step)]
-        since, score = (np.concatenate(part) for part in zip(*parts, strict=True))
+        chunks = [forgotten(Q[:, i : i + step], places, keys, compact) for i in range(0, Q.shape[1], step)]
+        since, score = (np.concatenate(chunk) for chunk in zip(*chunks, strict=True))
         return since, score
     since, score = (np.zeros(Q.shape[1], dtype=np.int64) for _ in range(2))
     reached = np.zeros((2, Q.shape[1]), dtype=np.int64)
@@ -312,24 +314,24 @@ def forgotten(Q: np.ndarray, places: Places, keys: ValueRange, compact: Compact)
     for j in range(places[0].size):
         reached += products[j]
         low, high = compact.clip(reached)
-        one = low == high
-        np.copyto(since, j + 1, where=one)
-        np.copyto(score, low, where=one)
+        is_constant = low == high
+        np.copyto(since, j + 1, where=is_constant)
+        np.copyto(score, low, where=is_constant)
     return since, score
 
 
 def _products(Q: np.ndarray, places: Places, keys: ValueRange, compact: Compact) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the largest product of every column, [columns, queries], over all keys."""
+    """Return the least and the largest product of every column over all keys, [columns, queries]."""
     q = Q[places[0]]
     ends = [compact.multiply(q, k[places[1]][:, None]) for k in (keys.low, keys.high)]
     return np.minimum(*ends), np.maximum(*ends)
 
 
 def _steps(products: np.ndarray, constant: np.ndarray, bound: int) -> Steps:
-    """Columns in order; runs of constants are composed."""
+    """Return the steps of a score: its columns in order, with runs of constants composed."""
     steps: Steps = []
-    for j, (product, known) in enumerate(zip(products.tolist(), constant.tolist(), strict=True)):
-        if not known:
+    for j, (product, is_constant) in enumerate(zip(products.tolist(), constant.tolist(), strict=True)):
+        if not is_constant:
             steps.append(j)
         elif steps and isinstance(steps[-1], Shift):
             run = steps[-1]
@@ -343,7 +345,7 @@ def _steps(products: np.ndarray, constant: np.ndarray, bound: int) -> Steps:
 def _product_range(
     places: Places, ranges: tuple[ValueRange, ValueRange], compact: Compact
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The least and largest rounded product of every column: at the corners, because rounding is monotone."""
+    """Return the least and the largest rounded product of every column: at the corners, as rounding is monotone."""
     query, key = ranges
     corners = np.array(
         [compact.multiply(q[places[0]], k[places[1]]) for q in (query.low, query.high) for k in (key.low, key.high)]

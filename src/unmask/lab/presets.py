@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from unmask.errors import ProblemError, shortened
-from unmask.files import is_there, read_file
+from unmask.files import path_exists, read_file
 from unmask.lab.settings import Config, LabError, Shape, check_hash, read_run_config, run_config_of
 from unmask.lab.task_sources import REGULAR
 from unmask.lab.tasks import FRAMEWORKS, PROGRAM
@@ -86,7 +86,7 @@ def _measured(cell: SweepCell, run: Any) -> dict[str, Any]:
     from unmask.lab.task_layouts import PLACES
     from unmask.lab.task_sources import Stream
     from unmask.lab.trained_model import accuracy
-    from unmask.lab.trained_sampling import planned
+    from unmask.lab.trained_sampling import measure_samplers
 
     trained, found = run.trained, {}
     if "operands" in cell.measures:
@@ -105,7 +105,7 @@ def _measured(cell: SweepCell, run: Any) -> dict[str, Any]:
                 judged = accuracy(at, LONGER_WORDS, seed=cell.config.seed, stream=Stream.judging)
                 found["longer"][str(length)] = judged.right
     if "planners" in cell.measures:
-        found["planners"] = planned(trained, count=PLANNED_WORDS, seed=cell.config.seed)
+        found["planners"] = measure_samplers(trained, count=PLANNED_WORDS, seed=cell.config.seed)
     return found
 
 
@@ -434,7 +434,7 @@ def given_for(folder: Path, file: Path | None) -> ProgramProblem | None:
     from unmask.lab.checkpoints import CONFIG
 
     path = folder / CONFIG
-    return given_program(read_run_config(path), file) if is_there(path) else None
+    return given_program(read_run_config(path), file) if path_exists(path) else None
 
 
 def _with(config: Config, program: ProgramProblem) -> Config:

@@ -16,7 +16,7 @@ from unmask.lab.trained_network import EVERY_ROW, KeyValueCache, PlaceTable, Tra
 from unmask.limits import check
 from unmask.reasoners.array_medium import TokenArrays
 from unmask.reasoners.loops import Moment, canvases
-from unmask.reasoners.planners import surest
+from unmask.reasoners.planners import choose_surest
 from unmask.weights.kinds import Kind
 
 # Trained: a network and its task, with the interface that the loops expect of compiled models.
@@ -113,10 +113,10 @@ class Trained:
 
 # NetworkMedium: runs a batch of words through the loops of `reasoners/` with a trained network.
 #
-# read        one pass over input · canvas; the planner's and the predictor's reading of a canvas are the same pass
-# taken       the slots whose likeliest symbol is not the mask; of a mask-dominated model, among those still masked;
-#             of a predictor alone (random masking), those that the exact order writes in this step
-# layers      one loop: of a stream, or, where symbols are between loops, of what the stream reads out to
+# read           one pass over input · canvas; the planner's and the predictor's reading of a canvas are the same pass
+# chosen_slots   the slots whose likeliest symbol is not the mask; of a mask-dominated model, among those still masked;
+#                of a predictor alone (random masking), those that the exact order writes in this step
+# layers         one loop: of a stream, or, where symbols are between loops, of what the stream reads out to
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,7 @@ class NetworkMedium(TokenArrays):
         tokens: np.ndarray,
         last: int,
         *,
-        asked: np.ndarray | None = None,  # noqa: ARG002
+        requested: np.ndarray | None = None,  # noqa: ARG002
     ) -> NetworkReading:
         whole = np.concatenate([self.words, tokens], axis=1)
         known = self._read
@@ -182,7 +182,7 @@ class NetworkMedium(TokenArrays):
             scores[..., without] = -np.inf
         return scores.argmax(axis=-1)
 
-    def taken(self, decisions: NetworkReading) -> np.ndarray:
+    def chosen_slots(self, decisions: NetworkReading) -> np.ndarray:
         masked = decisions.tokens == self.trained.task.mask
         if self.trained.config.objective != "canvas":
             return masked & self.trained.order[decisions.step]
@@ -191,7 +191,7 @@ class NetworkMedium(TokenArrays):
 
     def surest(self, logits: NetworkReading, k: int, *, without: int) -> np.ndarray:
         sure = np.delete(logits.logits, without, axis=-1).max(axis=-1)
-        return surest(sure, np.ones(sure.shape, dtype=bool), k)
+        return choose_surest(sure, np.ones(sure.shape, dtype=bool), k)
 
     def above_least(self, logits: NetworkReading, *, without: int) -> np.ndarray:  # noqa: ARG002
         """Return True for every slot, because a trained model writes all of them."""

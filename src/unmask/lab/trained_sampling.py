@@ -1,4 +1,4 @@
-"""A trained model as a predictor for samplers (`TrainedPredictor`), and planners for trained models.
+"""A trained model as a predictor for samplers (`TrainedPredictor`), and the samplers that are compared on it.
 
 logits(canvas) = those of one pass, the mask's column −∞
 correctness    = from the same pass, how sure the network is that its likeliest symbol is right
@@ -6,25 +6,18 @@ correctness    = from the same pass, how sure the network is that its likeliest 
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
 
 from unmask.lab.task_sources import Stream, words
 from unmask.lab.trained_model import Trained
-from unmask.samplers.rule_interface import (
-    Beliefs,
-    Chance,
-    Remasking,
-    Sampler,
-    SamplerError,
-    State,
-    surest,
-    without_mask,
-)
+from unmask.reasoners.planners import Confidence, Situation
+from unmask.samplers.rule_interface import Beliefs, Sampler, SamplerError, State, without_mask
 from unmask.samplers.sampler_names import parse_sampler
 from unmask.samplers.sampling_loop import masks, sample
+from unmask.samplers.write_once_rules import PlannedSampler
 from unmask.weights.kinds import DIFFUSION
 
 
@@ -65,12 +58,12 @@ class TrainedPredictor:
         return logits
 
 
-# Planners over a trained predictor: published ones, and two that need more than logits.
+# Samplers of a trained predictor: published ones, and two planners that need more than logits.
 #
 #     oracle      in pass t, the slots that the exact order writes in step t
 #     learned:k   the k masked slots whose likeliest symbol is most probably right according to the network
 #
-# All planners write the likeliest symbol.
+# All of them write the likeliest symbol.
 
 
 PER_PASS = (1, 2, 4)
@@ -78,75 +71,53 @@ PER_PASS = (1, 2, 4)
 
 @dataclass(frozen=True, eq=False)
 class ExactOrder:
-    """A sampler that writes in pass t the slots that `order[t]` flags."""
+    """The planner that chooses in step t the slots that `order[t]` flags; every slot is flagged in one step."""
 
     order: np.ndarray
-    label: ClassVar[str] = "oracle"
-    remasks: ClassVar[Remasking] = "declines"
 
-    def finished(self, state: State) -> bool:
-        return state.step >= len(self.order)
-
-    def next(self, state: State, beliefs: Beliefs, chance: Chance) -> State:  # noqa: ARG002
-        slots = np.flatnonzero(self.order[state.step])
-        return state.written(slots, beliefs.best[slots])
+    def choose(self, situation: Situation) -> np.ndarray:
+        return situation.masked & self.order[situation.step]
 
 
-@dataclass(frozen=True, eq=False)
-class Learned:
-    """A sampler that writes the k slots with the largest output of the predictor's read-out of correctness."""
-
-    predictor: TrainedPredictor
-    k: int
-    remasks: ClassVar[Remasking] = "declines"
-
-    @property
-    def label(self) -> str:
-        return f"learned k={self.k}"
-
-    def finished(self, state: State) -> bool:
-        return state.full
-
-    def next(self, state: State, beliefs: Beliefs, chance: Chance) -> State:  # noqa: ARG002
-        slots = np.flatnonzero(state.masked)
-        chosen = surest(slots, self.predictor.correctness[state.row, slots], self.k)
-        return state.written(chosen, beliefs.best[chosen])
-
-
-def rules(predictor: TrainedPredictor) -> list[tuple[str, Sampler]]:
+def compared_samplers(predictor: TrainedPredictor) -> list[tuple[str, Sampler]]:
     """Return (name, sampler): first those with a fixed number of slots per pass, then those that choose it."""
+
+    def correctness(state: State, beliefs: Beliefs) -> np.ndarray:  # noqa: ARG001
+        return predictor.correctness[state.row]
+
     trained = predictor.trained
     slots = trained.padding
-    samplers: list[tuple[str, Sampler]] = [("oracle", ExactOrder(trained.order))]
+    named: list[tuple[str, Sampler]] = [("oracle", PlannedSampler(ExactOrder(trained.order), "oracle"))]
     for k in PER_PASS:
         steps = -(-slots // k)
-        samplers += [
-            (f"uniform k={k}", _field("llada:remasking=random", steps)),
-            (f"confidence k={k}", _field("llada:remasking=low_confidence", steps)),
-            (f"margin k={k}", _field("dream:alg=topk_margin,scheduler=linear", steps)),
-            (f"entropy k={k}", _field("dream:alg=entropy,scheduler=linear", steps)),
-            (f"p2 k={k}", _field("p2", steps)),
-            (f"learned k={k}", Learned(predictor, k)),
+        learned = f"learned k={k}"
+        named += [
+            (f"uniform k={k}", published("llada:remasking=random", steps)),
+            (f"confidence k={k}", published("llada:remasking=low_confidence", steps)),
+            (f"margin k={k}", published("dream:alg=topk_margin,scheduler=linear", steps)),
+            (f"entropy k={k}", published("dream:alg=entropy,scheduler=linear", steps)),
+            (f"p2 k={k}", published("p2", steps)),
+            (learned, PlannedSampler(Confidence(k), learned, confidence=correctness)),
         ]
-    return [*samplers, ("threshold 0.9", _field("fast-dllm:threshold=0.9", 1)), ("eb 0.1", _field("eb:gamma=0.1", 1))]
+    return [*named, ("threshold 0.9", published("fast-dllm:threshold=0.9")), ("eb 0.1", published("eb:gamma=0.1"))]
 
 
-def _field(name: str, steps: int) -> Sampler:
+def published(name: str, steps: int = 1) -> Sampler:
     return parse_sampler(name).make(steps)
 
 
-def planned(
+def measure_samplers(
     trained: Trained, *, count: int, seed: int, among: Callable[[str], bool] | None = None
 ) -> list[dict[str, Any]]:
-    """Run every planner on the same fresh words; return the share of right roots and the mean number of passes."""
-    drawn = words(trained.task.source, count, trained.length, seed, Stream.judging, 1)
-    answers = trained.task.answers(drawn)
-    predictor = TrainedPredictor(trained, drawn)
+    """Run every sampler on the same fresh words; return the share of right answers and the mean number of passes."""
+    tested_words = words(trained.task.source, count, trained.length, seed, Stream.judging, 1)
+    answers = trained.task.answers(tested_words)
+    predictor = TrainedPredictor(trained, tested_words)
     results = []
-    for name, rule in rules(predictor):
+    for name, sampler in compared_samplers(predictor):
         if among is not None and not among(name):
             continue
-        done = sample(predictor, rule, masks(predictor, count, trained.padding), seed=seed)
-        right = float((trained.task.shown_answers(done.sequences) == answers).all(axis=1).mean())
-        results.append({"planner": name, "right": right, "passes": float(done.passes.mean()), "words": count})
+        result = sample(predictor, sampler, masks(predictor, count, trained.padding), seed=seed)
+        right = float((trained.task.shown_answers(result.sequences) == answers).all(axis=1).mean())
+        results.append({"planner": name, "right": right, "passes": float(result.passes.mean()), "words": count})
     return results

@@ -1,4 +1,4 @@
-"""AskedProblem → the answer to each task of the playground, as JSON: run, steps, planners, prove, words."""
+"""RequestedProblem → the answer to each task of the playground, as JSON: run, steps, planners, prove, words."""
 
 import time
 from collections import Counter
@@ -10,12 +10,11 @@ from typing import Any
 
 from unmask.api import problem_name, run_word, verify_model
 from unmask.errors import PlannerError, TooLarge, UnmaskError
-from unmask.playground.asked_problem import PLANNERS, AskedProblem
+from unmask.playground.requested_problem import PLANNERS, RequestedProblem
 from unmask.problems.problem import Outcome
-from unmask.samplers.sampled_predictors import CompiledPredictor
+from unmask.samplers.predictors import CompiledPredictor
 from unmask.samplers.sampler_names import zoo
 from unmask.samplers.sampling_loop import masks, sample
-from unmask.traces.trace import Trace
 from unmask.verification.words.references import answer_count
 from unmask.weights.kinds import DIFFUSION, Kind
 from unmask.weights.model import Model
@@ -25,26 +24,26 @@ SUGGESTED_LENGTHS = range(1, 17)
 """Lengths that are tried if no word of the current length has an answer."""
 
 
-def answer_words(subject: AskedProblem) -> dict[str, Any]:
-    """Return words of the length that was typed; if they do not have both answers, also shorter or longer words."""
-    shown: dict[str, dict[str, str]] = {}
+def answer_words(subject: RequestedProblem) -> dict[str, Any]:
+    """Return example words of the requested length; if they do not have both answers, also shorter or longer ones."""
+    examples: dict[str, dict[str, str]] = {}
     if not subject.problem.has_answers:
         return {"words": []}
     for length in (_length(subject), *SUGGESTED_LENGTHS):
         for word, expected in _answered(subject, length):
-            shown.setdefault(str(expected).split()[0].rstrip(","), {"word": word, "right": str(expected)})
-        if len(shown) > 1 or subject.problem.length is not None:
+            examples.setdefault(str(expected).split()[0].rstrip(","), {"word": word, "right": str(expected)})
+        if len(examples) > 1 or subject.problem.length is not None:
             break
-    return {"words": list(shown.values())}
+    return {"words": list(examples.values())}
 
 
-def _answered(subject: AskedProblem, length: int) -> list[tuple[str, Outcome]]:
-    """Return (word, its right answer), for words of characters that can be typed, those of the problem first."""
-    drawn = subject.some_words(DRAWN, length) if subject.problem.has_length(length) else []
-    drawn += [_backwards(word) for word in drawn]  # reordering the letters often changes the answer
+def _answered(subject: RequestedProblem, length: int) -> list[tuple[str, Outcome]]:
+    """Return (word, correct answer) for words that can be typed, those with characters of the problem string first."""
+    words = subject.some_words(DRAWN, length) if subject.problem.has_length(length) else []
+    words += [_backwards(word) for word in words]  # reordering the letters often changes the answer
     typed = set(subject.question.problem)
     answered = []
-    for word in sorted(drawn, key=lambda word: len(set(word) - typed)):
+    for word in sorted(words, key=lambda word: len(set(word) - typed)):
         if word == subject.question.word or not word or not (word.isascii() and word.isprintable()):
             continue
         with suppress(UnmaskError):
@@ -54,7 +53,7 @@ def _answered(subject: AskedProblem, length: int) -> list[tuple[str, Outcome]]:
     return valued or answered
 
 
-def _length(subject: AskedProblem) -> int:
+def _length(subject: RequestedProblem) -> int:
     try:
         return subject.length
     except UnmaskError:  # the word is too long
@@ -65,7 +64,7 @@ def _backwards(word: str) -> str:
     return " ".join(reversed(word.split())) if " " in word else word[::-1]
 
 
-def answer_run(subject: AskedProblem) -> dict[str, Any]:
+def answer_run(subject: RequestedProblem) -> dict[str, Any]:
     """Return the requested run; `page` is its view."""
     from unmask.viewer.html_page import View, render
     from unmask.viewer.model_view import panel_of
@@ -86,6 +85,10 @@ def answer_run(subject: AskedProblem) -> dict[str, Any]:
             remarks.append(f"No {kind} is shown for comparison: {error}.")
     name = problem_name(model) or question.problem
     trace = panels[0].trace
+    own = None  # the run with the model's own planner, if another planner was requested
+    if question.planner_name is not None:
+        own_trace = panels[1].trace
+        own = {"answer": subject.answer_of(model, own_trace.output[-outputs:]), "steps": own_trace.steps_taken}
     return {
         **_sizes(model),
         "compile_seconds": compiled,
@@ -93,29 +96,23 @@ def answer_run(subject: AskedProblem) -> dict[str, Any]:
         "planner": question.planner_name,
         "steps": trace.steps_taken,
         "answer": subject.answer_of(model, trace.output[-outputs:]),
-        "right": subject.right(question.word, outputs),
-        "own": _own_planner_answer(subject, model, panels[1].trace, outputs)
-        if question.planner_name is not None
-        else None,
+        "right": subject.correct_answer(question.word, outputs),
+        "own": own,
         "beside": [{"kind": p.trace.kind, "steps": p.trace.steps_taken} for p in panels[1:]],
         **answer_words(subject),
         "page": render(View(name, question.word, tuple(panels), tuple(remarks))),
     }
 
 
-def _compared_kinds(subject: AskedProblem) -> tuple[Kind, ...]:
+def _compared_kinds(subject: RequestedProblem) -> tuple[Kind, ...]:
     """Return the kind to show for comparison: chain of thought, or masked diffusion for a chain of thought.
 
     Nothing if two planners are compared, or for random weights, whose kinds are not comparable.
     """
     if subject.question.planner_name is not None or not subject.problem.has_answers:
         return ()
-    wanted: Kind = "mdm" if subject.question.kind == "cot" else "cot"
-    return (wanted,) if wanted in subject.kinds else ()
-
-
-def _own_planner_answer(subject: AskedProblem, model: Model, trace: Trace, outputs: int) -> dict[str, Any]:
-    return {"answer": subject.answer_of(model, trace.output[-outputs:]), "steps": trace.steps_taken}
+    kind: Kind = "mdm" if subject.question.kind == "cot" else "cot"
+    return (kind,) if kind in subject.kinds else ()
 
 
 def _sizes(model: Model) -> dict[str, Any]:
@@ -138,7 +135,7 @@ GROWTH = 5.0  # assumed growth of the time per doubling of the length; the next 
 GROWTH_WORDS = 2
 
 
-def answer_steps(subject: AskedProblem) -> dict[str, Any]:
+def answer_steps(subject: RequestedProblem) -> dict[str, Any]:
     """Return points (kind, N, steps), and what was left out."""
     if not subject.problem.has_answers:
         raise UnmaskError(
@@ -163,21 +160,21 @@ def answer_steps(subject: AskedProblem) -> dict[str, Any]:
     return {"points": points, "remarks": remarks, "fixed": subject.problem.length is not None}
 
 
-def lengths_of(subject: AskedProblem) -> list[int]:
+def lengths_of(subject: RequestedProblem) -> list[int]:
     """Return the lengths to measure: the one that the problem fixes, or those that its words have."""
     fixed = subject.problem.length
     return [fixed] if fixed is not None else [length for length in GROWTH_LENGTHS if subject.problem.has_length(length)]
 
 
-def _point(subject: AskedProblem, kind: Kind, length: int) -> dict[str, Any]:
-    """Run the model of one length on a few words; `right` says whether all of its answers are right."""
+def _point(subject: RequestedProblem, kind: Kind, length: int) -> dict[str, Any]:
+    """Run the model of one length on a few words; `right` says whether all of its answers are correct."""
     model = subject.model(kind, length)
     outputs = answer_count(model)
     steps, correct = model.steps, True
     for word in subject.some_words(GROWTH_WORDS, length):
         trace = run_word(model, word, canvas=False)
         steps = trace.steps_taken
-        correct = correct and subject.answer_of(model, trace.output[-outputs:]) == subject.right(word, outputs)
+        correct = correct and subject.answer_of(model, trace.output[-outputs:]) == subject.correct_answer(word, outputs)
     return {"kind": kind, "length": length, "steps": steps, "padding": model.padding, "right": correct}
 
 
@@ -231,23 +228,23 @@ SECONDS_PER_PLANNER = 2.5  # time limit of each planner in seconds; the runs fin
 
 
 @dataclass
-class RightRuns:
-    """The number of right runs, the number of all runs, and their answers."""
+class AnswerTally:
+    """The number of runs with the correct answer, the number of all runs, and how often each answer occurs."""
 
-    right: int = 0
+    correct: int = 0
     runs: int = 0
     answers: Counter[str] = field(default_factory=Counter)
 
     def add(self, answer: str, expected: str | None) -> None:
         self.runs += 1
-        self.right += answer == expected
+        self.correct += answer == expected
         self.answers[answer] += 1
 
     def to_json(self) -> dict[str, Any]:
-        return {"right": self.right, "runs": self.runs, "answers": self.answers.most_common()}
+        return {"right": self.correct, "runs": self.runs, "answers": self.answers.most_common()}
 
 
-def answer_planners(subject: AskedProblem) -> dict[str, Any]:
+def answer_planners(subject: RequestedProblem) -> dict[str, Any]:
     """Return a row per planner: on the requested word over several seeds, and on words with both answers."""
     if subject.question.kind not in DIFFUSION:
         raise PlannerError(f"{subject.question.kind} has no planner; choose {', '.join(DIFFUSION)} to compare planners")
@@ -256,11 +253,11 @@ def answer_planners(subject: AskedProblem) -> dict[str, Any]:
     model = subject.model(subject.question.kind)
     outputs = answer_count(model)
     words = [word for word in subject.some_words(2 * PLANNER_WORDS) if word != subject.question.word][:PLANNER_WORDS]
-    expected = {word: subject.right(word, outputs) for word in (subject.question.word, *words)}
+    expected = {word: subject.correct_answer(word, outputs) for word in (subject.question.word, *words)}
     rows = []
     for planner in PLANNERS:
         name = None if planner == "own" else f"{planner}:{subject.question.k}"
-        on_word, on_others, steps = RightRuns(), RightRuns(), 0
+        on_word, on_others, steps = AnswerTally(), AnswerTally(), 0
         end = time.monotonic() + SECONDS_PER_PLANNER
         for word, seed in _runs(planner, subject.question.word, words):
             if on_word.runs and on_others.runs and time.monotonic() > end:
@@ -278,12 +275,12 @@ def answer_planners(subject: AskedProblem) -> dict[str, Any]:
 
 
 def _samplers(
-    subject: AskedProblem, model: Model, expected: dict[str, str | None], outputs: int
+    subject: RequestedProblem, model: Model, expected: dict[str, str | None], outputs: int
 ) -> list[dict[str, Any]]:
     """Return a row per published sampler, on the same words."""
     rows = []
     for sampled in sampler_rows(model, list(expected), subject.question.k):
-        on_word, on_others = RightRuns(), RightRuns()
+        on_word, on_others = AnswerTally(), AnswerTally()
         for (word, answer), symbols in zip(expected.items(), sampled.pop("symbols"), strict=True):
             tally = on_word if word == subject.question.word else on_others
             tally.add(subject.answer_of(model, symbols[-outputs:]), answer)
@@ -301,7 +298,7 @@ def _runs(planner: str, word: str, words: list[str]) -> Iterator[tuple[str, int]
             yield other, words.index(other)
 
 
-def answer_proof(subject: AskedProblem) -> dict[str, Any]:
+def answer_proof(subject: RequestedProblem) -> dict[str, Any]:
     """Return the verdict of `unmask verify --method prove`, for the model with its own planner."""
     if not subject.problem.has_answers:
         raise UnmaskError("random weights do not solve a problem, so there is nothing to prove; type another problem")

@@ -36,7 +36,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from unmask.errors import UnmaskError
 from unmask.files import distinct_keys
 from unmask.playground import request_limits
-from unmask.playground.asked_problem import PROGRAMS, BadQuestion, PlaygroundQuestion
+from unmask.playground.requested_problem import PROGRAMS, BadQuestion, PlaygroundQuestion
 from unmask.playground.worker_pool import RequestFailed, SharedAnswers, WorkerPool
 
 NAMES = ("127.0.0.1", "localhost")
@@ -85,7 +85,7 @@ class RequestGuard:
 
 
 def refused(method: str, headers: Headers) -> JSONResponse | None:
-    """Return the reason why a request is refused, or None."""
+    """Return the response that refuses a request, or None if the request is accepted."""
     hosts = headers.getlist("host")
     if len(hosts) != 1 or not _is_ours(hosts[0]):
         return error(
@@ -170,7 +170,7 @@ async def ask(request: Request) -> Response:
         return error(f"there is no such request; use one of {', '.join(request_limits.SECONDS)}", 404)
     try:
         question = PlaygroundQuestion.of(await _document(request))
-        answer = await _unless_gone(request, request.app.state.shared.ask(task, question.to_json()))
+        answer = await _unless_disconnected(request, request.app.state.shared.ask(task, question.to_json()))
     except RequestFailed as failed:
         return error(str(failed), failed.status)
     except BadQuestion as bad:
@@ -230,14 +230,14 @@ async def _document(request: Request) -> Any:
         raise BadQuestion("the request is not JSON, or it is nested too deeply; send one JSON object") from None
 
 
-async def _unless_gone(request: Request, work: Any) -> Any:
+async def _unless_disconnected(request: Request, work: Any) -> Any:
     """Await the work, and cancel it soon after the browser closed the connection."""
 
-    async def gone() -> None:
+    async def wait_for_disconnect() -> None:
         while (await request.receive())["type"] != "http.disconnect":
             pass
 
-    working, watching = asyncio.ensure_future(work), asyncio.ensure_future(gone())
+    working, watching = asyncio.ensure_future(work), asyncio.ensure_future(wait_for_disconnect())
     try:
         await asyncio.wait((working, watching), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
@@ -287,8 +287,8 @@ def listen(port: int) -> socket.socket:
     return listener
 
 
-def serve(port: int, *, tell: Callable[[str], None], open_browser: bool = False) -> None:
-    """Serve until interrupted; `tell` is given the address as soon as it answers."""
+def serve(port: int, *, announce: Callable[[str], None], open_browser: bool = False) -> None:
+    """Serve until interrupted; `announce` is called with the address as soon as the server answers."""
     with contextlib.closing(listen(port)) as listener:
         address = f"http://{HOST}:{listener.getsockname()[1]}/"
         config = uvicorn.Config(
@@ -300,7 +300,7 @@ def serve(port: int, *, tell: Callable[[str], None], open_browser: bool = False)
             limit_concurrency=MOST_CONNECTIONS,
             timeout_graceful_shutdown=2,
         )
-        server = _AnnouncingServer(config, lambda: (tell(address), open_browser and webbrowser.open(address)))
+        server = _AnnouncingServer(config, lambda: (announce(address), open_browser and webbrowser.open(address)))
         with contextlib.suppress(KeyboardInterrupt):
             server.run(sockets=[listener])
 
@@ -308,11 +308,11 @@ def serve(port: int, *, tell: Callable[[str], None], open_browser: bool = False)
 class _AnnouncingServer(uvicorn.Server):
     """A server that reports when it is ready."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], object]) -> None:
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], object]) -> None:
         super().__init__(config)
-        self._ready = ready
+        self._on_ready = on_ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            self._ready()
+            self._on_ready()

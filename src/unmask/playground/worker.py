@@ -17,9 +17,9 @@ from typing import Any
 from unmask.errors import UnmaskError
 from unmask.playground import request_limits
 from unmask.playground.answers import answer_planners, answer_proof, answer_run, answer_steps, answer_words
-from unmask.playground.asked_problem import AskedProblem, PlaygroundQuestion, asked_problem
+from unmask.playground.requested_problem import PlaygroundQuestion, RequestedProblem, requested_problem
 
-TASKS: dict[str, Callable[[AskedProblem], dict[str, Any]]] = {
+TASKS: dict[str, Callable[[RequestedProblem], dict[str, Any]]] = {
     "run": answer_run,
     "steps": answer_steps,
     "planners": answer_planners,
@@ -34,7 +34,7 @@ PR_SET_PDEATHSIG = 1
 def answer(task: str, question: Any) -> dict[str, Any]:
     """Return the answer of a task to a question, or an error message and its HTTP status."""
     try:
-        return {"answer": TASKS[task](asked_problem(PlaygroundQuestion.of(question)))}
+        return {"answer": TASKS[task](requested_problem(PlaygroundQuestion.of(question)))}
     except UnmaskError as error:
         return {"error": str(error), "status": 422}
     except RecursionError:
@@ -51,13 +51,13 @@ def confine() -> None:
     with suppress(ImportError):
         import resource
 
-        for what, most in (
+        for resource_id, most in (
             (resource.RLIMIT_AS, request_limits.MEMORY),
             (resource.RLIMIT_FSIZE, 0),
             (resource.RLIMIT_CORE, 0),
         ):
             with suppress(ValueError, OSError):
-                resource.setrlimit(what, (most, most))
+                resource.setrlimit(resource_id, (most, most))
 
 
 def end_with_parent() -> None:

@@ -186,20 +186,20 @@ class _Work:
 
 
 class SharedAnswers:
-    """`work` answers a question; `holds` says whether everything that an answer refers to still exists."""
+    """`work` answers a question; `is_valid` says whether everything that an answer refers to still exists."""
 
-    def __init__(self, work: Callable[[str, Answer], Awaitable[Answer]], holds: Callable[[Answer], bool]) -> None:
+    def __init__(self, work: Callable[[str, Answer], Awaitable[Answer]], is_valid: Callable[[Answer], bool]) -> None:
         self._work = work
-        self._holds = holds
+        self._is_valid = is_valid
         self._under_way: dict[str, _Work] = {}
-        self._kept: OrderedDict[str, tuple[float, Answer]] = OrderedDict()
+        self._cached: OrderedDict[str, tuple[float, Answer]] = OrderedDict()
 
     async def ask(self, task: str, question: dict[str, Any]) -> Answer:
         """Return the answer. All requests share it, so callers must not change it."""
         key = json.dumps([task, question], sort_keys=True)
-        kept = self._kept_answer(key)
-        if kept is not None:
-            return kept
+        cached = self._cached_answer(key)
+        if cached is not None:
+            return cached
         if key not in self._under_way:
             self._under_way[key] = _Work(asyncio.ensure_future(self._answered(key, task, question)))
         work = self._under_way[key]
@@ -214,18 +214,18 @@ class SharedAnswers:
 
     async def _answered(self, key: str, task: str, question: dict[str, Any]) -> Answer:
         answer = await self._work(task, question)
-        self._kept[key] = time.monotonic(), answer
-        self._kept.move_to_end(key)
-        while len(self._kept) > request_limits.KEPT:
-            self._kept.popitem(last=False)
+        self._cached[key] = time.monotonic(), answer
+        self._cached.move_to_end(key)
+        while len(self._cached) > request_limits.KEPT:
+            self._cached.popitem(last=False)
         return answer
 
-    def _kept_answer(self, key: str) -> Answer | None:
-        since, answer = self._kept.get(key, (0.0, None))
+    def _cached_answer(self, key: str) -> Answer | None:
+        since, answer = self._cached.get(key, (0.0, None))
         if answer is None:
             return None
-        if time.monotonic() - since > request_limits.FRESH or not self._holds(answer):
-            del self._kept[key]
+        if time.monotonic() - since > request_limits.FRESH or not self._is_valid(answer):
+            del self._cached[key]
             return None
         return answer
 

@@ -59,19 +59,19 @@ def read_grammar(text: str) -> Grammar:
 
 def _tokens(text: str, number: int) -> list[tuple[str, str]]:
     """(kind, symbol) of every token; the empty word is the symbol ''."""
-    tokens, place = [], 0
+    tokens, position = [], 0
     text = text.rstrip()
-    while place < len(text):
-        token = _TOKEN.match(text, place)
+    while position < len(text):
+        token = _TOKEN.match(text, position)
         if token is None:
             raise ProblemError(f"line {number} of the grammar has a quotation mark that is never closed; close it")
-        place = token.end()
+        position = token.end()
         kind = str(token.lastgroup)
         if kind == "quoted":
             symbol = token["quoted"][1:-1]
             if symbol and symbol.split() != [symbol]:
-                shown = shortened(repr(symbol))
-                raise ProblemError(f"line {number} of the grammar has the letter {shown}; remove the blanks from it")
+                quoted = shortened(repr(symbol))
+                raise ProblemError(f"line {number} of the grammar has the letter {quoted}; remove the blanks from it")
             tokens.append((kind, symbol))
         elif kind == "bare":
             tokens.append((kind, "" if token["bare"] == "ε" else token["bare"]))
@@ -87,8 +87,8 @@ def _grammar(drafts: dict[str, list[list[tuple[str, bool]]]]) -> Grammar:
         for alternative in alternatives:
             for symbol, quoted in alternative:
                 if quoted and symbol in drafts:
-                    shown = shortened(repr(symbol))
-                    raise ProblemError(f"{shown} is a letter and the name of a rule; rename the rule")
+                    quoted_symbol = shortened(repr(symbol))
+                    raise ProblemError(f"{quoted_symbol} is a letter and the name of a rule; rename the rule")
                 if symbol not in drafts:
                     letters[symbol] = None
         rules[name] = tuple(dict.fromkeys(tuple(symbol for symbol, _ in alternative) for alternative in alternatives))
@@ -121,26 +121,26 @@ def derives(grammar: Grammar, word: Sequence[str]) -> bool:
                     items[item] = None
                     waiting.append(item)
         if j < len(word):
-            for name, rhs, done, first in items:
-                if done < len(rhs) and rhs[done] == word[j]:
-                    sets[j + 1][name, rhs, done + 1, first] = None
+            for name, rhs, matched, first in items:
+                if matched < len(rhs) and rhs[matched] == word[j]:
+                    sets[j + 1][name, rhs, matched + 1, first] = None
     return any((grammar.start, rhs, len(rhs), 0) in sets[-1] for rhs in grammar.rules[grammar.start])
 
 
 def _next(grammar: Grammar, sets: list[dict[_Item, None]], j: int, item: _Item, empty: set[str]) -> list[_Item]:
     """Yield the items that an item of set j adds."""
-    name, rhs, done, first = item
-    if done == len(rhs):
+    name, rhs, matched, first = item
+    if matched == len(rhs):
         return [
-            (above, symbols, place + 1, begin)
-            for above, symbols, place, begin in list(sets[first])
-            if place < len(symbols) and symbols[place] == name
+            (above, symbols, dot + 1, begin)
+            for above, symbols, dot, begin in list(sets[first])
+            if dot < len(symbols) and symbols[dot] == name
         ]
-    expected = rhs[done]
+    expected = rhs[matched]
     if expected not in grammar.rules:
         return []
     items: list[_Item] = [(expected, symbols, 0, j) for symbols in grammar.rules[expected]]
-    return [*items, (name, rhs, done + 1, first)] if expected in empty else items
+    return [*items, (name, rhs, matched + 1, first)] if expected in empty else items
 
 
 def derive_empty(grammar: Grammar) -> set[str]:
@@ -237,24 +237,24 @@ def _nullable(short: dict[str, set[Alternative]]) -> set[str]:
 
 def _without_empty(alternatives: set[Alternative], nullable: set[str]) -> set[Alternative]:
     """The alternatives, and the rest of each pair in which one symbol can be empty."""
-    found = {rhs for rhs in alternatives if rhs}
-    for rhs in list(found):
+    shorter = {rhs for rhs in alternatives if rhs}
+    for rhs in list(shorter):
         if len(rhs) == 2:
-            found |= {(rhs[1 - side],) for side in (0, 1) if rhs[side] in nullable}
-    return found
+            shorter |= {(rhs[1 - side],) for side in (0, 1) if rhs[side] in nullable}
+    return shorter
 
 
 def _units(rules: dict[str, set[Alternative]]) -> dict[str, set[str]]:
     """name ⇒ …: the nonterminals that a nonterminal can become, including itself."""
     reached: dict[str, set[str]] = {}
     for name in rules:
-        found, waiting = {name}, [name]
+        names, waiting = {name}, [name]
         while waiting:
             for rhs in rules[waiting.pop()]:
-                if len(rhs) == 1 and rhs[0] in rules and rhs[0] not in found:
-                    found.add(rhs[0])
+                if len(rhs) == 1 and rhs[0] in rules and rhs[0] not in names:
+                    names.add(rhs[0])
                     waiting.append(rhs[0])
-        reached[name] = found
+        reached[name] = names
     return reached
 
 
@@ -270,7 +270,7 @@ def _useful(
         productive |= more
     live = {pair: derived for pair, derived in pairs.items() if productive.issuperset(pair)}
     needed = {start}
-    while more := {part for pair, derived in live.items() if derived & needed for part in pair} - needed:
+    while more := {symbol for pair, derived in live.items() if derived & needed for symbol in pair} - needed:
         needed |= more
     return BinaryGrammar(
         start,

@@ -106,20 +106,20 @@ class ExpressionProblem(Problem):
         return operands
 
     def _spelled(self, word: str) -> list[str]:
-        """The symbols of a word: separated by blanks, or an expression as it is typed; `=` may be left out."""
+        """Return the symbols of a word, which is separated by blanks or an expression as typed; `=` is optional."""
         pieces = plain(word).split()
         if len(pieces) == self.length and all(piece in self.letters for piece in pieces):
             return pieces
         symbols: list[str] = []
         sign = ""
-        text, at = plain(word).rstrip(), 0
-        while at < len(text):
-            match = _SYMBOL.match(text, at)
+        text, position = plain(word).rstrip(), 0
+        while position < len(text):
+            match = _SYMBOL.match(text, position)
             if match is None:
                 return []
-            at, symbol = match.end(), match[1]
+            position, symbol = match.end(), match[1]
             signs = not symbols or symbols[-1] in ("+", "-", "*", "(")
-            if symbol == "-" and signs and not sign and text[at : at + 1].isdigit():
+            if symbol == "-" and signs and not sign and text[position : position + 1].isdigit():
                 sign = "-"
                 continue
             symbols.append(sign + symbol)
@@ -142,8 +142,8 @@ class ExpressionProblem(Problem):
         for operands in product(numbers, repeat=len(self.shape.operands)):
             yield self.written(operands)
         least = [symbol or self.letters[0] for symbol in self.shape.symbols]
-        for place, letter in product(range(self.length), self.letters):
-            yield " ".join([*least[:place], letter, *least[place + 1 :]])
+        for index, letter in product(range(self.length), self.letters):
+            yield " ".join([*least[:index], letter, *least[index + 1 :]])
 
     def words(self, length: int, rng: random.Random) -> Iterator[str]:  # noqa: ARG002
         """Repeatedly, three words of the shape and one word that only has its length."""
@@ -156,13 +156,13 @@ class ExpressionProblem(Problem):
         return self.written([rng.randint(*self.operands) for _ in self.shape.operands])
 
     def misshapen_word(self, rng: random.Random) -> str:
-        """A word of the same length: one symbol out of place, or all of them at random."""
+        """Return a word of the same length: with one wrong symbol, or with random symbols only."""
         symbols = list(self.shape.symbols)
         if not rng.getrandbits(1):
             return " ".join(rng.choice(self.letters) for _ in symbols)
-        place = rng.randrange(self.length)
-        others = [s for s in PUNCTUATION if s != symbols[place]] + ([] if symbols[place] is None else [""])
-        symbols[place] = rng.choice(others)
+        index = rng.randrange(self.length)
+        replacements = [s for s in PUNCTUATION if s != symbols[index]] + ([] if symbols[index] is None else [""])
+        symbols[index] = rng.choice(replacements)
         return " ".join(symbol or str(rng.randint(*self.operands)) for symbol in symbols)
 
     def specification(self, length: int) -> ExpressionShape:  # noqa: ARG002

@@ -1,7 +1,7 @@
 """An arithmetic expression as text → its shape: where operands and operators are, and what each operator reads.
 
 + and - bind less tightly than *, all associate to the left, parentheses group. × and − may be written for * and -.
-An operand is a name or a number. Both only mark a place, so a name used twice marks two places.
+An operand is a name or a number. Either is only a placeholder: a name that occurs twice is two independent operands.
 """
 
 import re
@@ -23,7 +23,7 @@ _TOKEN = re.compile(r"\s*(?:(?P<operand>[^\W\d]\w*|[0-9]+)|(?P<mark>[-+*()]))", 
 
 @dataclass(frozen=True)
 class ArithmeticOperation:
-    """An operator, its place among the symbols and its column in the text, and the nodes that it reads.
+    """An operator, its index among the symbols (`place`), its column in the text, and the nodes that it reads.
 
     Nodes are the operands from left to right, then the operations. An operation on two operands has height 1.
     """
@@ -45,7 +45,7 @@ class ExpressionShape:
 
     @property
     def operands(self) -> tuple[int, ...]:
-        """The places of the operands."""
+        """The indices of the operands among the symbols."""
         return tuple(i for i, symbol in enumerate(self.symbols) if symbol is None)
 
     @property
@@ -74,16 +74,18 @@ def plain(text: str) -> str:
 
 def tokens_of(text: str) -> list[tuple[str, int]]:
     """(operand or mark, column) of an expression; a column counts from 1."""
-    text, at, tokens = plain(text).rstrip(), 0, []
-    while at < len(text):
-        match = _TOKEN.match(text, at)
+    text, position, tokens = plain(text).rstrip(), 0, []
+    while position < len(text):
+        match = _TOKEN.match(text, position)
         if match is None:
-            at += len(text[at:]) - len(text[at:].lstrip())
-            raise _wrong(f"{text[at]!r} at column {at + 1} is not a name, number, + - * or parenthesis", text)
+            position += len(text[position:]) - len(text[position:].lstrip())
+            raise _wrong(
+                f"{text[position]!r} at column {position + 1} is not a name, number, + - * or parenthesis", text
+            )
         tokens.append((match["operand"] or match["mark"], match.end() - len(match[0].lstrip()) + 1))
         if len(tokens) > MOST_TOKENS:
             raise _wrong(f"it has more than {MOST_TOKENS} symbols; use a shorter one", text)
-        at = match.end()
+        position = match.end()
     return tokens
 
 
@@ -91,8 +93,8 @@ def parse_shape(text: str) -> ExpressionShape:
     """Parse an expression with at least one operator into its shape."""
     tokens = tokens_of(text)
     parser = _ShapeParser(text, tokens)
-    for place in range(len(tokens)):
-        parser.read(place)
+    for index in range(len(tokens)):
+        parser.read(index)
     operations = parser.finish()
     symbols = [token if token in PUNCTUATION else None for token, _ in tokens]
     return ExpressionShape((*symbols, "="), operations)
@@ -104,34 +106,34 @@ class _ShapeParser:
     def __init__(self, text: str, tokens: list[tuple[str, int]]) -> None:
         self.text, self.tokens = text, tokens
         self.operand_count = sum(token not in PUNCTUATION for token, _ in tokens)
-        self.pending: list[int] = []  # places of operators without a right operand, and of open parentheses
+        self.pending: list[int] = []  # indices of operators without a right operand, and of open parentheses
         self.nodes: list[tuple[int, int]] = []  # (node, height) of the subexpressions that no operator has joined yet
         self.operations: list[ArithmeticOperation] = []
         self.operands_read = 0
         self.after_operand = False
 
-    def read(self, place: int) -> None:
-        """Read the token at a place."""
-        token, column = self.tokens[place]
+    def read(self, index: int) -> None:
+        """Read the token with this index."""
+        token, column = self.tokens[index]
         where = f"{token!r} at column {column}"
         if token in BINDING:
-            self._read_operator(place, where)
+            self._read_operator(index, where)
         elif token == ")":
             self._read_closing(where)
         elif self.after_operand:
             raise _wrong(f"an operator is missing before {where}", self.text)
         elif token == "(":
-            self.pending.append(place)
+            self.pending.append(index)
         else:
             self.nodes.append((self.operands_read, 0))
             self.operands_read += 1
         self.after_operand = token not in ("(", *BINDING)
 
-    def _read_operator(self, place: int, where: str) -> None:
+    def _read_operator(self, index: int, where: str) -> None:
         if not self.after_operand:
             raise _wrong(f"{where} has no left operand; a sign belongs to a number of the word", self.text)
-        self._join(BINDING[self.tokens[place][0]])
-        self.pending.append(place)
+        self._join(BINDING[self.tokens[index][0]])
+        self.pending.append(index)
 
     def _read_closing(self, where: str) -> None:
         if self.after_operand:
@@ -144,14 +146,14 @@ class _ShapeParser:
     def _join(self, binding: int) -> None:
         """Apply the pending operators, back to the last open parenthesis, that bind at least this strongly."""
         while self.pending:
-            place = self.pending[-1]
-            symbol, column = self.tokens[place]
+            index = self.pending[-1]
+            symbol, column = self.tokens[index]
             if symbol == "(" or BINDING[symbol] < binding:
                 return
             self.pending.pop()
             (left, left_height), (right, right_height) = self.nodes[-2:]
             height = 1 + max(left_height, right_height)
-            self.operations.append(ArithmeticOperation(symbol, place, column, left, right, height))
+            self.operations.append(ArithmeticOperation(symbol, index, column, left, right, height))
             self.nodes[-2:] = [(self.operand_count + len(self.operations) - 1, height)]
 
     def finish(self) -> tuple[ArithmeticOperation, ...]:
@@ -211,8 +213,8 @@ def value_sets(shape: ExpressionShape, operands: Range, within: Range | None = N
     return sets
 
 
-def _too_many(operation: ArithmeticOperation, what: str) -> TooLarge:
+def _too_many(operation: ArithmeticOperation, excess: str) -> TooLarge:
     return TooLarge(
-        f"the {operation.symbol} at column {operation.column} of the expression has {what}; "
+        f"the {operation.symbol} at column {operation.column} of the expression has {excess}; "
         "narrow the operands with `in LOW..HIGH` or use a smaller expression"
     )

@@ -1,6 +1,5 @@
 """cfg:FILE: is the word derived by a context-free grammar?"""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import count
@@ -33,16 +32,12 @@ def chart(grammar: BinaryGrammar, *, sets: bool | None = None) -> System:
     if sets is None:
         sets = len(grammar.nonterminals) <= MOST_IN_SETS
     groups, whole = _in_sets(grammar) if sets else _one_by_one(grammar)
-    taken = {group.name for group in groups}
-    accepted = Slots(next(name for name in _others("accepted") if name not in taken), (), BOOLEAN)
+    used_names = {group.name for group in groups}
+    names = ("accepted" + "'" * primes for primes in count())
+    accepted = Slots(next(name for name in names if name not in used_names), (), BOOLEAN)
     accepted.rule((), lambda: grammar.empty, where=N.equals(0))
     accepted.rule(whole[0, N - 1], (lambda derived: grammar.start in derived) if sets else (lambda derived: derived))
     return System(tuple(grammar.letters), (*groups, accepted), answer=accepted[()])
-
-
-def _others(name: str) -> Iterator[str]:
-    """The name, then others for one that a nonterminal has."""
-    return (name + "'" * primes for primes in count())
 
 
 def _in_sets(grammar: BinaryGrammar) -> tuple[list[Slots], Slots]:
@@ -62,7 +57,7 @@ def _one_by_one(grammar: BinaryGrammar) -> tuple[list[Slots], Slots]:
             for (left, right), derived in grammar.pairs.items()
             if name in derived
         ]
-        group.rule(splits, lambda *found: reduce(or_, found, False))
+        group.rule(splits, lambda *derivations: reduce(or_, derivations, False))
     return list(groups.values()), groups[grammar.start]
 
 

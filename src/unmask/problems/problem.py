@@ -18,6 +18,7 @@ from unmask.problems.circuits.circuit import Circuit
 from unmask.problems.context_free_grammars import Grammar
 from unmask.problems.expression_shapes import ExpressionShape
 from unmask.recurrences.interpreter import Interpreter
+from unmask.recurrences.system import System
 
 # Outcome: the answer for a word, given by a problem (the correct answer) or by the run of a model.
 
@@ -90,20 +91,9 @@ class Stored(msgspec.Struct, frozen=True, tag_field="kind", forbid_unknown_field
 # `verification/words/deciders.py` turns each of them into gates.
 
 
-__all__ = [
-    "Automaton",
-    "DecisionGraph",
-    "ExpressionShape",
-    "Grammar",
-    "LetteredCircuit",
-    "Recurrences",
-    "Specification",
-]
-
-
 @dataclass(frozen=True, eq=False)
 class LetteredCircuit:
-    """A circuit whose input i is the letter at place i: letters[0] for 0, letters[1] for 1."""
+    """A circuit whose input i is letter i of the word: letters[0] stands for 0, letters[1] for 1."""
 
     circuit: Circuit
     letters: tuple[str, str]
@@ -118,7 +108,7 @@ class Recurrences:
 
 @dataclass(frozen=True, eq=False)
 class DecisionGraph:
-    """levels[i][node][letter] is the node of the next level, or the leaf after the last; node 0 is the root.
+    """levels[i][node][letter] is a node of the next level, or a leaf after the last level; node 0 is the root.
 
     A leaf is a tuple of outputs: accept (True), reject (False), or the name of another symbol.
     """
@@ -139,45 +129,46 @@ def is_plain(letters: Sequence[str]) -> bool:
 
 
 def words_over(letters: Sequence[str], length: int, rng: random.Random, *, gap: str | None = None) -> Iterator[str]:
-    """Random words over the letters, written with `gap` between them."""
+    """Yield random words over the letters, written with `gap` between the letters."""
     gap = ("" if is_plain(letters) else " ") if gap is None else gap
     while True:
-        # half of the words consist almost entirely of one letter: in a random graph with many edges every path exists
+        # Half of the words consist almost entirely of one letter, because some answers are rare among uniform words:
+        # in a random graph with many edges every path exists.
         favoured, rare = rng.choice(letters), isqrt(length) + 1
         even = bool(rng.getrandbits(1))
-        drawn = (rng.choice(letters) if even or rng.randrange(rare) == 0 else favoured for _ in range(length))
-        yield gap.join(drawn)
+        letters_drawn = (rng.choice(letters) if even or rng.randrange(rare) == 0 else favoured for _ in range(length))
+        yield gap.join(letters_drawn)
 
 
 def words_of(automaton: Automaton, length: int, rng: random.Random) -> Iterator[str]:
-    """Yield in turn a member, a non-member, a word one edit away from a member, and any word.
+    """Yield in turn a member, a non-member, a word one edit away from a member, and a random word.
 
-    Both answers occur even if one of them is rare. If there is no member or no non-member, any word is yielded instead.
+    Both answers occur even if one of them is rare. A random word replaces a member or non-member that does not exist.
     """
 
-    def any_word() -> str:
+    def random_word() -> str:
         return automaton.spelled([rng.randrange(len(automaton.tokens)) for _ in range(length)], rng=rng)
 
-    def drawn(*, accepted: bool, edited: bool = False) -> str:
+    def word_with_answer(*, accepted: bool, edited: bool = False) -> str:
         word = automaton.random_word(length, accepted=accepted, rng=rng)
         if word is None:
-            return any_word()
-        return one_edit_away(word, any_word(), length, rng) if edited else word
+            return random_word()
+        return one_edit_away(word, random_word(), length, rng) if edited else word
 
     while True:
-        yield drawn(accepted=True)
-        yield drawn(accepted=False)
-        yield drawn(accepted=True, edited=True)
-        yield any_word()
+        yield word_with_answer(accepted=True)
+        yield word_with_answer(accepted=False)
+        yield word_with_answer(accepted=True, edited=True)
+        yield random_word()
 
 
 def one_edit_away(word: str, other: str, length: int, rng: random.Random) -> str:
-    """The word with one symbol replaced by a symbol of another word."""
+    """Return the word with one symbol replaced by the symbol of another word at the same index."""
     plain = len(word) == length
-    symbols, others = (list(word), list(other)) if plain else (word.split(), other.split())
+    symbols, other_symbols = (list(word), list(other)) if plain else (word.split(), other.split())
     if symbols:
-        place = rng.randrange(len(symbols))
-        symbols[place] = others[place]
+        index = rng.randrange(len(symbols))
+        symbols[index] = other_symbols[index]
     return ("" if plain else " ").join(symbols)
 
 
@@ -188,7 +179,7 @@ Characters = tuple[tuple[int, int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """Words, and their number."""
+    """A number of words, and an iterator over them."""
 
     count: int
     each: Iterator[str]
@@ -235,6 +226,11 @@ class Problem(Protocol):
         return None
 
     @property
+    def system(self) -> System | None:
+        """The system of recurrences that is compiled, if the problem is defined by one."""
+        return None
+
+    @property
     def group(self) -> PermutationGroup | None:
         """The group, if this is the word problem of a group."""
         return None
@@ -255,7 +251,7 @@ class Problem(Protocol):
         return f"{self.name} solves no problem to compare with; give one with --against"
 
     def answer_symbols(self, length: int) -> frozenset[str]:  # noqa: ARG002
-        """The symbols that an answer may be besides accept and reject."""
+        """The symbols besides accept and reject that are valid answers."""
         return frozenset()
 
     def outputs(self, length: int) -> int:  # noqa: ARG002

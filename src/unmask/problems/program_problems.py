@@ -28,11 +28,16 @@ class ProgramProblem(Problem):
     """What are the answers of the program? Oracle: its interpreter, which does not use transformers."""
 
     title: str
-    system: System
+    program: System
     sha256: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "interpreter", lru_cache(maxsize=KEPT)(self._interpreter))
+
+    @property
+    def system(self) -> System:
+        """The program itself."""
+        return self.program
 
     def interpreter(self, length: int) -> Interpreter:
         """The interpreter for words of one length; raise ProblemError if the program is wrong at this length."""
@@ -161,8 +166,8 @@ def run_file(path: str, kind: str) -> tuple[bytes, dict[str, Any]]:
     except BaseException as error:  # of any class that the file defines
         line = line_in(path, error)
         where = f" at line {line}" if line is not None else ""
-        what = f"raises {type(error).__name__}{where} ({message_of(error, LONGEST_REASON)})"
-        raise ProblemError(f"the {kind} {shortened(path)} {what}; correct it there") from error
+        fault = f"raises {type(error).__name__}{where} ({message_of(error, LONGEST_REASON)})"
+        raise ProblemError(f"the {kind} {shortened(path)} {fault}; correct it there") from error
 
 
 def sha256_of(content: bytes) -> str:

@@ -103,9 +103,11 @@ class RandomCircuit:
     def values(self, tosses: Sequence[bool]) -> list[bool]:
         """The value of every node for these tosses."""
         values: list[bool] = []
-        left = iter(tosses)
+        remaining = iter(tosses)
         for node in self.nodes:
-            values.append(next(left) if isinstance(node, Coin) else node.value(values[node.left], values[node.right]))
+            values.append(
+                next(remaining) if isinstance(node, Coin) else node.value(values[node.left], values[node.right])
+            )
         return values
 
     def law(self, heads: Fraction = Fraction(1, 2)) -> dict[str, Fraction]:
@@ -134,24 +136,24 @@ class RandomCircuit:
         """
         if (pruned := self.pruned()) != self:
             return pruned.in_place()
-        written_in, last_read = self._lives()
+        written_in, last_read = self._lifetimes()
         alive: dict[int, int] = {}  # node → slot
         passes: list[dict[int, Step]] = []
         for level in range(1, self.passes):
-            kept = {node: slot for node, slot in alive.items() if last_read[node] > level}
-            steps: dict[int, Step] = {slot: TableGate(COPY, slot, slot) for slot in kept.values()}
-            free = (slot for slot in range(len(self.nodes)) if slot not in kept.values())
-            written = dict(kept)
-            for node, found in enumerate(written_in):
-                if found == level and last_read[node] > level:
+            kept_slots = {node: slot for node, slot in alive.items() if last_read[node] > level}
+            steps: dict[int, Step] = {slot: TableGate(COPY, slot, slot) for slot in kept_slots.values()}
+            free = (slot for slot in range(len(self.nodes)) if slot not in kept_slots.values())
+            written = dict(kept_slots)
+            for node, pass_number in enumerate(written_in):
+                if pass_number == level and last_read[node] > level:
                     written[node] = next(free)
-                    steps[written[node]] = self._moved(node, alive)
+                    steps[written[node]] = self._renumbered(node, alive)
             alive = written
             passes.append(steps)
         slots = max([len(self.outputs), *(1 + max(steps, default=-1) for steps in passes)])
         first = slots - len(self.outputs)
         last = {
-            first + i: TableGate(COPY, alive[k], alive[k]) if k in alive else self._moved(k, alive)
+            first + i: TableGate(COPY, alive[k], alive[k]) if k in alive else self._renumbered(k, alive)
             for i, k in enumerate(self.outputs)
         }
         table = tuple(tuple(steps.get(slot) for slot in range(slots)) for steps in (*passes, last))
@@ -169,7 +171,7 @@ class RandomCircuit:
 
         def written(slot: int, k: int) -> Coin | TableGate:
             again = isinstance(nodes[k], Coin) and slots[k] != slot
-            return TableGate(COPY, slots[k], slots[k]) if again else pruned._moved(k, slots)
+            return TableGate(COPY, slots[k], slots[k]) if again else pruned._renumbered(k, slots)
 
         return tuple(written(slot, k) for slot, k in enumerate(order))
 
@@ -181,9 +183,9 @@ class RandomCircuit:
             if k in needed and isinstance(node, TableGate):
                 needed |= {node.left, node.right}
         number = {k: i for i, k in enumerate(sorted(needed))}
-        return RandomCircuit(tuple(self._moved(k, number) for k in number), tuple(number[k] for k in self.outputs))
+        return RandomCircuit(tuple(self._renumbered(k, number) for k in number), tuple(number[k] for k in self.outputs))
 
-    def _lives(self) -> tuple[list[int], list[int]]:
+    def _lifetimes(self) -> tuple[list[int], list[int]]:
         """(the pass that writes each node, the last pass that reads it, 0 if no pass does)
 
         The last pass reads outputs that were written earlier. A coin that is output once and read by no gate is
@@ -198,14 +200,14 @@ class RandomCircuit:
             if isinstance(node, Coin):
                 copied = self.passes if self.outputs.count(k) > 1 else self.passes + 1
                 written[k] = min(readers[k], default=copied) - 1
-        last = [max(found, default=0) for found in readers]
+        last = [max(passes, default=0) for passes in readers]
         for k in self.outputs:
             if written[k] < self.passes:
                 last[k] = self.passes
         return written, last
 
-    def _moved(self, k: int, slots: dict[int, int]) -> Coin | TableGate:
-        """The node with its operands renumbered, as slots or as other nodes."""
+    def _renumbered(self, k: int, slots: dict[int, int]) -> Coin | TableGate:
+        """Return node k with its operands replaced by their entries of `slots`: slots, or other nodes."""
         node = self.nodes[k]
         return node if isinstance(node, Coin) else TableGate(node.table, slots[node.left], slots[node.right])
 
@@ -238,8 +240,8 @@ def _table_gate(is_and: bool, literals: tuple[int, ...], number: dict[int, int])
     """AND or OR of at most two literals; a constant reads the first coin and ignores it."""
     reads = [(number.get(x >> 1), bool(x & 1)) for x in literals]
     join = all if is_and else any
-    places = [node if node is not None else 0 for node, _ in reads] or [0]
-    left, right = places[0], places[-1]
+    operands = [node if node is not None else 0 for node, _ in reads] or [0]
+    left, right = operands[0], operands[-1]
 
     def value(a: bool, b: bool) -> bool:
         bits = (a, b) if len(reads) > 1 else (a,)

@@ -91,7 +91,7 @@ class RegexProblem(RegularProblem):
     def outcome(self, word: Word) -> Outcome:
         """Whether the pattern matches the whole word."""
         if not isinstance(word, str):
-            long = next((part for part in word if len(part) != 1), None)
+            long = next((letter for letter in word if len(letter) != 1), None)
             if long is not None:
                 raise WordError(f"{shortened(long)!r} is not one character; give the word as a plain string")
             word = "".join(word)
@@ -113,6 +113,8 @@ class RegexProblem(RegularProblem):
 
 
 class StoredRegex(Stored, frozen=True, tag="regex"):
+    """What a model folder stores of a regular expression: the pattern and its flags."""
+
     pattern: str
     ascii: bool
     ignore_case: bool
@@ -141,16 +143,18 @@ _KEYS = ("alphabet", "states", "start", "accepting", "transitions")
 
 def read_dfa_document(path: str | Path) -> dict[str, Any]:
     """The JSON object in a file; keys given twice are refused."""
-    what = f"the automaton {path}"
-    return parse_json(read_file(path, what, most=_MOST_BYTES, error=ProblemError), what, error=ProblemError)
+    subject = f"the automaton {path}"
+    return parse_json(read_file(path, subject, most=_MOST_BYTES, error=ProblemError), subject, error=ProblemError)
 
 
 def dfa_from_json(document: Any) -> Automaton:
     """The automaton of a JSON object, which is checked completely."""
     if not isinstance(document, dict) or sorted(document) != sorted(_KEYS):
-        given = sorted(document) if isinstance(document, dict) else type(document).__name__
-        raise ProblemError(f"an automaton needs exactly the keys {', '.join(_KEYS)}, but has {shortened(str(given))}")
-    alphabet, states = _names(document, "alphabet"), _names(document, "states")
+        actual_keys = sorted(document) if isinstance(document, dict) else type(document).__name__
+        raise ProblemError(
+            f"an automaton needs exactly the keys {', '.join(_KEYS)}, but has {shortened(str(actual_keys))}"
+        )
+    alphabet, states = _names_in(document, "alphabet"), _names_in(document, "states")
     if (len(states) + 1) * len(alphabet) > _MOST_ENTRIES:
         raise TooLarge(
             f"{len(states):,} states times {len(alphabet):,} symbols are more than {_MOST_ENTRIES:,} transitions; "
@@ -159,26 +163,26 @@ def dfa_from_json(document: Any) -> Automaton:
     number = {name: k for k, name in enumerate(states)}
     letter = {name: k for k, name in enumerate(alphabet)}
     accepting = np.zeros(len(states) + 1, dtype=bool)
-    for name in _names(document, "accepting", may_be_empty=True):
-        accepting[_known(number, name, "the state", "accepting")] = True
-    start = _known(number, document["start"], "the state", "start")
+    for name in _names_in(document, "accepting", may_be_empty=True):
+        accepting[_index_of(number, name, "the state", "accepting")] = True
+    start = _index_of(number, document["start"], "the state", "start")
     dead = len(states)
     delta = np.full((len(states) + 1, len(alphabet)), dead, dtype=np.int32)
-    for name, row in _object(document["transitions"], "transitions").items():
-        source = _known(number, name, "the state", "transitions")
-        for symbol, target in _object(row, f"transitions of {name!r}").items():
-            column = _known(letter, symbol, "the symbol", f"transitions of {name!r}")
-            delta[source, column] = _known(number, target, "the state", f"transitions of {name!r}")
+    for name, row in _object_in(document["transitions"], "transitions").items():
+        source = _index_of(number, name, "the state", "transitions")
+        for symbol, target in _object_in(row, f"transitions of {name!r}").items():
+            column = _index_of(letter, symbol, "the symbol", f"transitions of {name!r}")
+            delta[source, column] = _index_of(number, target, "the state", f"transitions of {name!r}")
     if not (delta[:dead] == dead).any():
         delta, accepting = delta[:dead], accepting[:dead]
     return Automaton(tuple(alphabet), delta, start, accepting)
 
 
-def _names(document: dict[str, Any], key: str, *, may_be_empty: bool = False) -> list[str]:
+def _names_in(document: dict[str, Any], key: str, *, may_be_empty: bool = False) -> list[str]:
     return names_in(document, key, "an automaton", empty=may_be_empty, error=ProblemError)
 
 
-def _known(table: dict[str, int], name: Any, kind: str, where: str) -> int:
+def _index_of(table: dict[str, int], name: Any, kind: str, where: str) -> int:
     if isinstance(name, list):
         raise ProblemError(f"{where} has a list of targets; an automaton must be deterministic, so give one")
     if not isinstance(name, str) or name not in table:
@@ -186,7 +190,7 @@ def _known(table: dict[str, int], name: Any, kind: str, where: str) -> int:
     return table[name]
 
 
-def _object(value: Any, where: str) -> dict[str, Any]:
+def _object_in(value: Any, where: str) -> dict[str, Any]:
     return object_in(value, where, "an automaton", error=ProblemError)
 
 
@@ -231,6 +235,8 @@ class DfaProblem(RegularProblem):
 
 
 class StoredDfa(Stored, frozen=True, tag="dfa"):
+    """What a model folder stores of an automaton: the name and the whole document."""
+
     name: str
     dfa: dict[str, Any]
 
@@ -243,23 +249,6 @@ def parse_dfa(path: str) -> DfaProblem:
     if not path:
         raise ProblemError("dfa: has no file name; write dfa:FILE")
     return DfaProblem(f"dfa:{Path(path).name}", read_dfa_document(path))
-
-
-# Group → the automaton of its word problem: does the product of these elements equal the identity?
-
-
-__all__ = ["PermutationGroup", "group_automaton", "permutation_group", "word_problem"]
-
-
-def group_automaton(spec: str) -> Automaton:
-    """The word problem of `A5`, `S5`, `Z12`, `D4`, `gens:(1 2 3)(4 5),(1 2)` (see permutation_group)."""
-    return word_problem(permutation_group(spec))
-
-
-def word_problem(group: PermutationGroup) -> Automaton:
-    """One state for each element: state · symbol, from the identity to the identity."""
-    tokens = tuple(group.names[i] for i in group.symbols)
-    return Automaton(tokens, group.table, 0, np.arange(group.order) == 0)
 
 
 # group:SPEC: is the product of these elements the identity? The word problem of a group of permutations.
@@ -293,15 +282,16 @@ class GroupProblem(RegularProblem):
 
     @cached_property
     def automaton(self) -> Automaton:
-        """One state for each element."""
-        return word_problem(self.group)
+        """One state for each element: state · symbol, from the identity to the identity."""
+        group = self.group
+        return Automaton(tuple(group.names[i] for i in group.symbols), group.table, 0, np.arange(group.order) == 0)
 
     def outcome(self, word: Word) -> Outcome:
-        """Whether every point returns to its place when the elements act from first to last."""
-        places = list(range(self.group.points))
+        """Whether every point returns to its position when the elements act from first to last."""
+        positions = list(range(self.group.points))
         for name in symbols_of(word, tuple(self._actions)):
-            places = [self._actions[name][place] for place in places]
-        return Outcome.of_bits([places == list(range(self.group.points))])
+            positions = [self._actions[name][position] for position in positions]
+        return Outcome.of_bits([positions == list(range(self.group.points))])
 
     def stored(self) -> Stored:
         return StoredGroup(self.spec)
@@ -312,6 +302,8 @@ class GroupProblem(RegularProblem):
 
 
 class StoredGroup(Stored, frozen=True, tag="group"):
+    """What a model folder stores of a word problem: the specification of the group."""
+
     spec: str
 
     def problem(self) -> GroupProblem:

@@ -1,14 +1,14 @@
-"""Problem → Program → Transformer: what a transformer does, over named registers, before its weights are numbers.
+"""Problem → Program → Transformer: a transformer over named registers, before its weights are numbers.
 
-program, declarations          the language: registers, heads and MLPs; positions in n and N
+program, declarations          registers, heads and MLPs; the values of registers at a position n of a word of length N
 instance, assembly             program in N → program of one N → weights
-gadgets                        what one head or one MLP can compute
-planner_programs               planners: the slots that are written next
+gadgets                        functions that one head or one MLP computes
+planner_programs               planners, which choose the slots that are written next
 regular                        regular languages
 recurrences                    any system of recurrences: user programs, grammars, circuits
 circuit_systems                circuits and circuit families as systems of recurrences
 arithmetic_expressions, reachability, one_step_addition, sampling_programs       one kind of problem each
-simulation, residual_slots, addressed_rows, score_tables, mirrored_rows, hosted_masks
+simulation, residual_slots, addressed_rows, mirrored_rows, hosted_masks
                                a given transformer inside a larger program, for theorems
 uniform_positions              check that positions can be computed in logarithmic space
 """

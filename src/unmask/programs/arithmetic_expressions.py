@@ -13,7 +13,7 @@ Construction: numbers are single symbols. A slot reads three rows (left operand,
                   layer 1   heads: left operand, operator and right operand of a row, by address
                             MLP:   result_(x∘y) = ReLU(left_x + operator_∘ + right_y - 2)
                                    result_s     = ReLU(left_s - no copy)
-                                   strange      = Σ_c ReLU(own_c - expected_c)        c: a number, or + - * ( ) =
+                                   strange      = Σ_c ReLU(is_c - expected_c)         c: a number, or + - * ( ) =
                   layer 2   head:  the average of `strange` over the input (lem:detection)
                             MLP:   misshapen = [last row] ∧ [average > 0]
               Rows that neither compute nor copy read themselves three times; no symbol is both a number and an
@@ -84,14 +84,14 @@ class ExpressionPlan:
         """The same plan with equally many slots for every step; a step uses the last slots of its block."""
         widest = max(self.writes)
         ends = np.cumsum(self.writes)[self.step]
-        places = widest * (self.step + 1) - (ends - np.arange(self.slots))
-        rows = np.concatenate([np.arange(self.length), self.length + places])
-        blocks = widest * self.steps
-        sources = self.length + np.repeat(np.arange(blocks)[:, None], 3, axis=1)
-        sources[places] = rows[self.sources]
-        copies, fills = np.zeros(blocks, dtype=bool), np.ones(blocks, dtype=bool)
-        copies[places], fills[places] = self.copies, False
-        return replace(self, sources=sources, copies=copies, fills=fills, step=np.arange(blocks) // widest)
+        block_slots = widest * (self.step + 1) - (ends - np.arange(self.slots))
+        rows = np.concatenate([np.arange(self.length), self.length + block_slots])
+        slot_count = widest * self.steps
+        sources = self.length + np.repeat(np.arange(slot_count)[:, None], 3, axis=1)
+        sources[block_slots] = rows[self.sources]
+        copies, fills = np.zeros(slot_count, dtype=bool), np.ones(slot_count, dtype=bool)
+        copies[block_slots], fills[block_slots] = self.copies, False
+        return replace(self, sources=sources, copies=copies, fills=fills, step=np.arange(slot_count) // widest)
 
 
 def _plan(length: int, sources: list[tuple[int, int, int]], step: list[int]) -> ExpressionPlan:
@@ -101,11 +101,11 @@ def _plan(length: int, sources: list[tuple[int, int, int]], step: list[int]) -> 
 
 
 def compact_plan(shape: ExpressionShape) -> ExpressionPlan:
-    """A slot per operation, in order of height."""
+    """Return the plan with one slot per operation, in order of height."""
     length = len(shape.symbols)
     row_of = dict(enumerate(shape.operands))
     order = sorted(range(len(shape.operations)), key=lambda k: (shape.operations[k].height, k))
-    row_of |= {len(shape.operands) + k: length + place for place, k in enumerate(order)}
+    row_of |= {len(shape.operands) + k: length + index for index, k in enumerate(order)}
     operations = [shape.operations[k] for k in order]
     sources = [(row_of[x.left], x.place, row_of[x.right]) for x in operations]
     return _plan(length, sources, [x.height - 1 for x in operations])
@@ -113,16 +113,16 @@ def compact_plan(shape: ExpressionShape) -> ExpressionPlan:
 
 @dataclass(frozen=True)
 class _Written:
-    """A symbol of a partly evaluated expression: None for a number, its place for an operator."""
+    """A symbol of a partly evaluated expression, the row that holds it, and the three rows that this row reads."""
 
-    symbol: str | None
-    place: int
+    symbol: str | None  # None for a number
+    operator_place: int  # the position in the input; -1 for a result
     row: int
     reads: tuple[int, int, int]
 
 
 def figure_plan(shape: ExpressionShape) -> ExpressionPlan:
-    """The whole expression again after every step."""
+    """Return the plan in which every step writes the whole remaining expression."""
     height_at = {operation.place: operation.height for operation in shape.operations}
     text = [_Written(symbol, i, i, (i, i, i)) for i, symbol in enumerate(shape.symbols)]
     sources: list[tuple[int, int, int]] = []
@@ -140,16 +140,16 @@ def figure_plan(shape: ExpressionShape) -> ExpressionPlan:
 
 def _reduced(text: list[_Written], height_at: dict[int, int], height: int) -> list[_Written]:
     """The text with a number for every operation of this height, and copies of all other symbols."""
-    made: list[_Written] = []
+    reduced: list[_Written] = []
     rest = iter(text)
     for item in rest:
-        if height_at.get(item.place) == height:
-            left, right = made.pop(), next(rest)
+        if height_at.get(item.operator_place) == height:
+            left, right = reduced.pop(), next(rest)
             assert left.symbol is None is right.symbol, "an operation of the next height is between numbers"
-            made.append(_Written(None, -1, -1, (left.row, item.row, right.row)))
+            reduced.append(_Written(None, -1, -1, (left.row, item.row, right.row)))
         else:
-            made.append(replace(item, reads=(item.row,) * 3))
-    return _without_parentheses(made)
+            reduced.append(replace(item, reads=(item.row,) * 3))
+    return _without_parentheses(reduced)
 
 
 def _without_parentheses(text: list[_Written]) -> list[_Written]:
@@ -164,7 +164,7 @@ def _without_parentheses(text: list[_Written]) -> list[_Written]:
 
 @dataclass(frozen=True, eq=False)
 class Operations:
-    """left[i] operator[i] right[i] = result[i], as tokens: every operation that can occur, once."""
+    """Every operation that can occur, once: left[i] operator[i] right[i] = result[i], as tokens."""
 
     left: np.ndarray
     operator: np.ndarray
@@ -183,7 +183,7 @@ class ExpressionSymbols:
 
     @property
     def classes(self) -> list[np.ndarray]:
-        """The classes of input tokens that a place of the word may expect: the numbers, then each other symbol."""
+        """The classes of input tokens that a position of the word may expect: numbers, then each other symbol."""
         numbers = self.vocabulary.letters - len(PUNCTUATION)
         return [np.arange(numbers), *np.arange(numbers, self.vocabulary.letters)[:, None]]
 
@@ -212,14 +212,14 @@ def expression_symbols(problem: ExpressionProblem, roles: tuple[str, ...], *, co
     """
     values = np.unique(np.concatenate(problem.values))
     numbers = np.arange(problem.operands[0], problem.operands[1] + 1)
-    others = np.setdiff1d(values, numbers)
+    further_values = np.setdiff1d(values, numbers)
     vocabulary = vocabulary_of(
-        (*problem.letters, *map(str, others)), len(problem.letters), (*roles, "reject", "accept")
+        (*problem.letters, *map(str, further_values)), len(problem.letters), (*roles, "reject", "accept")
     )
     marks = {symbol: numbers.size + i for i, symbol in enumerate(PUNCTUATION)}
     token = np.empty(values.size, dtype=np.int64)
     token[np.isin(values, numbers)] = np.arange(numbers.size)
-    token[np.isin(values, others)] = vocabulary.letters + np.arange(others.size)
+    token[np.isin(values, further_values)] = vocabulary.letters + np.arange(further_values.size)
 
     def tokens_of(which: np.ndarray) -> np.ndarray:
         return token[np.searchsorted(values, which)]
@@ -249,16 +249,16 @@ SOURCES = ("left", "operator", "right")
 
 @dataclass(frozen=True, eq=False)
 class ExpressionRegisters:
-    """Codes and flags of the rows, and what they fetch."""
+    """Codes and flags of the rows, and the symbols that they fetch."""
 
-    here: Columns
+    row_code: Columns
     addresses: list[Columns]
     no_copy: Columns
     fills: Columns
     last: Columns
     no_input: Columns
-    own: Columns
-    expected: Columns
+    symbol_class: Columns
+    expected_class: Columns
     strange: Columns
     share: Columns
     left: SymbolColumns
@@ -269,25 +269,27 @@ class ExpressionRegisters:
 def expression_registers(
     program: Program, plan: ExpressionPlan, symbols: ExpressionSymbols, shape: tuple[str | None, ...], *, ahead: int = 0
 ) -> ExpressionRegisters:
-    """Row n computes the slot in row n + `ahead`, which is 1 if a symbol is emitted by the row before it."""
+    """Add the registers. Row n computes the slot in row n + `ahead`; `ahead` is 1 in a chain of thought, else 0."""
     rows, length = plan.rows, plan.length
     emitting = np.arange(plan.slots) + length - ahead
     sources = np.repeat(np.arange(rows)[:, None], 3, axis=1)
     sources[emitting] = plan.sources
     no_copy, fills = np.ones(rows, dtype=bool), np.zeros(rows, dtype=bool)
     no_copy[emitting], fills[emitting] = ~plan.copies, plan.fills
-    asked = np.zeros((rows, len(CLASSES)), dtype=bool)
-    asked[np.arange(length), [0 if s is None else CLASSES.index(s) for s in shape]] = True
+    expected = np.zeros((rows, len(CLASSES)), dtype=bool)
+    expected[np.arange(length), [0 if s is None else CLASSES.index(s) for s in shape]] = True
     table = symbols.operations
     return ExpressionRegisters(
-        here=program.code("here", np.arange(rows)),
+        row_code=program.code("here", np.arange(rows)),
         addresses=[program.code(f"{name} address", sources[:, i]) for i, name in enumerate(SOURCES)],
         no_copy=program.flag("no copy", no_copy),
         fills=np.array([program.flag(f"fills, copy {i}", fills)[0] for i in (1, 2) if fills.any()], dtype=np.int64),
         last=program.flag("last row", n.equals(rows - 1 - ahead)),
         no_input=program.flag("no input", n >= length),
-        own=program.register("own", CLASSES),
-        expected=np.concatenate([program.flag(f"expected {name}", asked[:, c]) for c, name in enumerate(CLASSES)]),
+        symbol_class=program.register("own", CLASSES),
+        expected_class=np.concatenate(
+            [program.flag(f"expected {name}", expected[:, c]) for c, name in enumerate(CLASSES)]
+        ),
         strange=program.register("strange"),
         share=program.register("share of strange symbols"),
         left=symbols.register(program, "left", symbols.fetched if plan.copies.any() else table.left),
@@ -299,17 +301,17 @@ def expression_registers(
 def embed_symbols(
     program: Program, registers: ExpressionRegisters, symbols: ExpressionSymbols, contents: SymbolColumns
 ) -> None:
-    """Every symbol that may be fetched, and the class of every input symbol."""
+    """Embed every symbol that may be fetched, and the class of every input symbol."""
     program.embed(contents.tokens, contents.columns)
-    for tokens, column in zip(symbols.classes, registers.own, strict=True):
+    for tokens, column in zip(symbols.classes, registers.symbol_class, strict=True):
         program.embed(tokens, column)
 
 
 def fetch(layer: LayerBuilder, registers: ExpressionRegisters, *contents: SymbolColumns) -> None:
-    """Three heads copy the symbols of the addressed rows."""
+    """Add three heads that copy the symbols of the addressed rows."""
     targets = (registers.left, registers.operator, registers.right)
     for address, target in zip(registers.addresses, targets, strict=True):
-        head = lookup(layer, address, registers.here)
+        head = lookup(layer, address, registers.row_code)
         for source in contents:
             tokens = np.intersect1d(source.tokens, target.tokens)
             head.copy(source.of(tokens), target.of(tokens))
@@ -338,14 +340,14 @@ def rewrite(
             mlp.write(units, result.of(tokens))
         if decided is not None:
             mlp.write(units, decided)
-    strange = conjunction(mlp, registers.own, registers.expected[:, None])
+    strange = conjunction(mlp, registers.symbol_class, registers.expected_class[:, None])
     mlp.write(strange, registers.strange)
 
 
 def see_shape(
     layer: LayerBuilder, registers: ExpressionRegisters, misshapen: Columns, blocks: tuple[Columns, ...] = ()
 ) -> None:
-    """misshapen = 1 in the last row, unless blocked, if an input symbol is not of the class that its place expects."""
+    """misshapen = 1 in the last row, unless blocked, if the class of an input symbol is not the expected one."""
     head = everywhere(layer)
     hide(head, registers.no_input, copies=1)
     head.copy(registers.strange, registers.share)
@@ -362,7 +364,7 @@ def see_shape(
 
 
 def expression_planner(plan: ExpressionPlan, symbols: ExpressionSymbols) -> Program:
-    """u = masked ∧ (no row of the three that it reads is masked)."""
+    """Return the planner: u = masked ∧ (no row of the three that it reads is masked)."""
     inputs = np.arange(plan.length)
     sources = tuple(np.concatenate([inputs, plan.sources[:, side]]) for side in range(3))
     return readiness_planner(symbols.vocabulary, constant(plan.rows), sources)
@@ -377,7 +379,10 @@ def expression_node(
     own_slot: bool = False,
     attention: Attention = "unmasked",
 ) -> Program:
-    """Logits: the chosen symbol B, the others -B; while a row waits, the symbols that may be written tie at 0.
+    """Return the program of every row of a masked diffusion model or of a chain.
+
+    The logit of the chosen symbol is B, those of the others -B. While a row waits, the symbols that may be written tie
+    at 0.
 
     With `own_slot` (a topk model), a row that waits or is already written gives every symbol -B.
     """
@@ -415,20 +420,20 @@ def expression_node(
 
 
 def expression_loop(plan: ExpressionPlan, symbols: ExpressionSymbols, shape: tuple[str | None, ...]) -> Program:
-    """One looped layer, and one that checks the shape of the word; the last row holds the value."""
+    """Return the looped transformer: one looped layer, then one that checks the shape. The last row has the value."""
     vocabulary = symbols.vocabulary
     program = Program(vocabulary.symbols, len(vocabulary.symbols), plan.length, plan.rows)
     registers = expression_registers(program, plan, symbols, shape)
-    given = symbols.register(program, "given", symbols.fetched)
+    input_symbols = symbols.register(program, "given", symbols.fetched)
     computed = symbols.register(program, "computed", symbols.written)
     misshapen = program.register("misshapen", 2)
-    embed_symbols(program, registers, symbols, given)
+    embed_symbols(program, registers, symbols, input_symbols)
 
     loop = program.layer()
-    fetch(loop, registers, given, computed)
+    fetch(loop, registers, input_symbols, computed)
     gathered = (registers.left, registers.operator, registers.right)
     stale = [register.columns for register in (*gathered, computed)]
-    clear(itself(loop, registers.here), *stale, registers.strange)
+    clear(itself(loop, registers.row_code), *stale, registers.strange)
     rewrite(loop.mlp, registers, symbols, [computed])
     program.loop = 0, len(program.layers)
     see_shape(program.layer(), registers, misshapen)

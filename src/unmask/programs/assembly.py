@@ -23,7 +23,7 @@ LARGEST_NAME = 1000  # bytes per tensor: its fields in the header, and rounding 
 
 
 def check_size(program: Program) -> None:
-    """Refuse a table of positions, a score, an MLP or a file that `load` would not read."""
+    """Raise TooLarge for a table of positions, a score, an MLP or a file that `load` would not read."""
     check_table(program.rows, program.width, placed_columns(program))
     check_cells(program.rows, 1, "the rows of the model")
     check_cells(1, program.width, "the residual of a row")
@@ -117,7 +117,7 @@ def assemble(program: Program, precision: Precision) -> Transformer:
 
 
 def assemble_all(programs: dict[str, Program], precision: Precision) -> dict[str, Transformer]:
-    """Assemble the transformers of a model, the widest first: if one is too large, no memory is allocated before."""
+    """Return the transformers of a model. The widest is assembled first: a model that is too large fails early."""
     widest_first = sorted(programs, key=lambda name: programs[name].width, reverse=True)
     assembled = {name: assemble(programs[name], precision) for name in widest_first}
     return {name: assembled[name] for name in programs}

@@ -46,9 +46,9 @@ def circuit_system(circuit: Circuit, letters: tuple[str, str]) -> System:
     Statement:    a circuit of depth d with w wires and g gates is decided by a masked diffusion model with d steps and
                   w + g slots, and by a looped transformer with d loops and w + g pads; so AC^d ⊆ MDM[O(log^d N),
                   poly(N)].
-    Construction: gate[k]  =  ∀ wire of k: bit ≠ negated      (AND),      ∃ wire of k: bit ≠ negated      (OR) A row per
-                  wire looks up its source; a gate attends to its wires and detects one that decides it, and one that is
-                  masked (`programs/recurrences`). The gates of the outputs are last.
+    Construction: gate[k]  =  ∀ wire of k: bit ≠ negated      (AND),      ∃ wire of k: bit ≠ negated      (OR)
+                  A row per wire looks up its source. A gate attends to its wires; it detects a wire that decides it,
+                  and a wire whose source is masked (`programs/recurrences`). The gates of the outputs are last.
     Bounds:       T = depth, P = wires + gates; predictor 3 layers, planner 2, loop 3; width O(log(N + P)).
     Exactness:    for any fan-in and p >= 1: averages are only ever compared with 0 (lem:detection).
     Deviations:   directly from the circuit, with far fewer slots; the paper goes through looped transformers.
@@ -66,11 +66,11 @@ def circuit_system(circuit: Circuit, letters: tuple[str, str]) -> System:
     return System(letters, slots, answers(slots, gates, len(outputs)), name="circuit")
 
 
-def literal_read(slots: Slots, inputs: int, literals: list[int], place: Expression, letters: tuple[str, str]) -> Read:
-    """The bit of the literal at this place of a list, without its sign: an input or a gate."""
-    node = table([x >> 1 for x in literals])(place)
-    given = letter(node - 1).map(lambda symbol: symbol == letters[1])
-    return pick(node <= inputs, given, slots[node - (1 + inputs)])
+def literal_read(slots: Slots, inputs: int, literals: list[int], index: Expression, letters: tuple[str, str]) -> Read:
+    """Return the read of literal `index` of a list, without its sign: an input or a gate."""
+    node = table([x >> 1 for x in literals])(index)
+    input_bit = letter(node - 1).map(lambda symbol: symbol == letters[1])
+    return pick(node <= inputs, input_bit, slots[node - (1 + inputs)])
 
 
 def answers(slots: Slots, gates: list[Gate], outputs: int) -> list[Slot]:
@@ -94,9 +94,9 @@ def chain_system(circuit: Circuit, gates: list[Gate], letters: tuple[str, str]) 
     Exactness:    for p >= 1.
     """
     slots = Slots("gate", k.range(len(gates)), BOOLEAN)
-    sides = [[(gate.inputs * 2)[side] for gate in gates] for side in (0, 1)]
-    bits = [literal_read(slots, len(circuit.inputs), side, k, letters) for side in sides]
-    signs = [number(table([x & 1 for x in side])(k)) for side in sides]
+    operands = [[(gate.inputs * 2)[side] for gate in gates] for side in (0, 1)]
+    bits = [literal_read(slots, len(circuit.inputs), side, k, letters) for side in operands]
+    signs = [number(table([x & 1 for x in side])(k)) for side in operands]
     kind = number(table([gate.kind == "and" for gate in gates])(k))
     slots.rule((*bits, *signs, kind), _gate)
     return System(letters, slots, answers(slots, gates, len(circuit.outputs)), name="circuit")
@@ -133,7 +133,7 @@ def least_length(family: str) -> int:
 
 
 def _parity(letters: Letters) -> System:
-    """Parity by a tree. Unless N is a power of two, the last letters come first, so that the word keeps its order."""
+    """Parity by a tree. Unless N is a power of two, the queue starts with the last letters, which keeps the order."""
     odd = Slots("odd", j.range(N - 1), BOOLEAN)
     early = 2 * (N - power_of_two_below(N))
 
@@ -145,7 +145,7 @@ def _parity(letters: Letters) -> System:
 
 
 def _formula(letters: Letters) -> System:
-    """NAND in every level; bits are negated in odd levels: AND there, OR elsewhere. None means the word has ended."""
+    """Formula by NANDs: bits of odd levels are negated, so NAND is AND there and OR elsewhere. None: no letter."""
     leaves = choose(power_of_two_below(N) < N, 2 * power_of_two_below(N), power_of_two_below(N))
     node = Slots("node", j.range(2, leaves), (False, True, None))
     root = Slots("root", (), BOOLEAN)
@@ -165,10 +165,10 @@ def _formula(letters: Letters) -> System:
 
 def _contains_aba(letters: Letters) -> System:
     a, b = letters
-    found = Slots("found", (), BOOLEAN)
+    contains = Slots("found", (), BOOLEAN)
     window = (letter(i), letter(i + 1), letter(i + 2))
-    found.rule(some(i.range(N - 2), window, lambda *held: held == (a, b, a)), bool)
-    return System(letters, found, answer=found[()], name="contains-aba")
+    contains.rule(some(i.range(N - 2), window, lambda *symbols: symbols == (a, b, a)), bool)
+    return System(letters, contains, answer=contains[()], name="contains-aba")
 
 
 def _equal_halves(letters: Letters) -> System:

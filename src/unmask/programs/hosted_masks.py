@@ -1,30 +1,35 @@
-"""Hosted masks: a causal program in which every row also simulates the mask that comes after it.
+"""Hosted masks: each row of a causal program also simulates the mask that the source has in the next row.
 
-Row n holds two streams: that of a row of the source, and that of the mask after this row, which the row *hosts*. Each
-layer of the source is applied to both. The rows are simulated by the heads of the source. A mask attends to rows
-(`rows`) and then to the masks of its block (`masks`), including itself. One softmax covers both sets of keys, but a
-head of the program sees one set only, because a row has one key per head. So several heads compute the result of one
-head of the source, from these values:
+Given:     a *source*, the transformer of a parallel chain of thought. In each of T steps, P' masks are appended to the
+           symbols so far. A mask attends to the symbols before its block and to the masks of its block up to itself.
+Result:    layers of a causal program with one row per symbol (`HostedMasks.layer`). Row n has two residual streams:
+           that of symbol n, and in other columns that of the mask at position n + 1, which row n *hosts*. After the
+           layers that simulate a layer of the source, both streams are equal to those of the source in every bit.
 
-    v_j    value of key j
-    e_j    exponential of its score
-    Z      sum of all exponentials, clipped at B
+Idea. The streams of symbols are simulated by the heads of the source (`Simulation.layer`). A mask attends, in one
+softmax, to two sets of keys, `rows` and `masks`; a head of the program sees only one of them, because a row has one key
+per head. So several heads compute the result of one head of the source (`_HostedHead`). Heads that count keys compute
+the sum Z of all exponentials. If Z is clipped, one long sum over all keys is split at a number that is known in
+between; if not, only a few keys have a weight above 0, and these are found and added one by one.
 
-    Compute Z    Heads count the keys whose score reaches a value at which exp grows (`addressed_rows`).
-    If Z = B     The result is a clipped walk: it adds the terms [[e_j/B]·v_j] and clips after each, first those of the
-                 rows, then those of the masks. A head over the rows, in which BEGIN fixes Z = B, gives the sum F over
-                 the rows. If a block has one mask, this adds one term to F. If it has more, there is a head over the
-                 masks for every number c of F_p, whose walk BEGIN starts at c, and an MLP selects the walk with c = F,
-                 column by column.
-    If Z < B     Fewer than 2^(p+1) keys have a weight above 0. They are found one after the other, the last one first.
-                 Let x be the address of the key that was found before. The addresses below x are at most K dyadic
-                 blocks, one for each bit k of x that is 1: the addresses that agree with x above bit k and have 0
-                 there. A head per block tests whether the block has a key with a weight. A head over the last such
-                 block reads the address of its last key. Then a head per key adds its value times its weight, in the
-                 order of the keys.
+For key j of a mask, let v_j be its value and e_j the exponential of its score. Z = min(Σ_j e_j, B), and the result is
+the sum of the terms [[e_j/Z]·v_j] in the order of the keys, clipped after each term: a *clipped walk*.
 
-BEGIN is row 0. If it is a row of the source, its stream is the same for every word. Then its key consists of constants,
-and its term is the start of the walk over the rows.
+    Z          For each value at which exp grows, a head counts the keys whose score reaches it (`addressed_rows`).
+    Z = B      F = the walk over the rows: a head over the rows, in which BEGIN has the score B, so that its Z is B too.
+               The result is the walk over the masks from F. If a block has one mask, this adds one term to F. If it has
+               more, a head for every number c of F_p walks over the masks from c, the value of BEGIN, and an MLP
+               selects the walk with c = F, column by column.
+    Z < B      Fewer than 2^(p+1) keys have a weight above 0. They are found from the last to the first. Let x be the
+               address of the key that was found before, or at first the limit n + 1. The addresses below x are at most
+               K dyadic blocks, one for each bit k of x that is 1: the addresses that agree with x above bit k and have
+               0 there. A head per block tests whether the block has a key with a weight above 0. A head over the last
+               such block reads the address of its last key. In the end, a head per key adds its value times its weight,
+               in the order of the keys.
+
+BEGIN is row 0. It is the sentinel of these heads, so it is not one of their keys. If row 0 is also a row of the source,
+its stream is the same for every word: its key is then built from constants, and its term is the start of the walk over
+the rows.
 """
 
 from collections.abc import Sequence
@@ -38,11 +43,15 @@ from unmask.numerics.arithmetic import Precision, multiply, weighted
 from unmask.programs.addressed_rows import (
     WALKS,
     AddressedRows,
+    ScoreTables,
+    SimulatedHead,
     bit_flags,
     clear_unless_last_bit,
     exact_levels,
+    head_registers,
     keep_zero,
     signed_bit,
+    ulps,
     walk_over_bits,
 )
 from unmask.programs.declarations import OneHot
@@ -71,8 +80,7 @@ from unmask.programs.program import (
     bits_for,
     whole,
 )
-from unmask.programs.score_tables import ScoreTables, ulps
-from unmask.programs.simulation import Guard, Simulation, moved, unguarded
+from unmask.programs.simulation import Guard, Simulation, head_with_scores, moved, unguarded
 from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head
 
@@ -86,7 +94,7 @@ SCRATCH = ("found", *BLOCK_CODE, *WALKS)
 
 @dataclass(frozen=True)
 class HostLayout:
-    """Sizes: T = `steps` blocks of P' = `block` masks; `begin` is true if row 0 is a row of the source."""
+    """The number of rows, T = `steps` blocks, and P' = `block` masks; `begin` is True if row 0 is one of the source."""
 
     rows: int
     steps: int
@@ -108,11 +116,11 @@ class HostLayout:
 
 
 def search_registers(tables: ScoreTables, layout: HostLayout, width: int) -> dict[str, int]:
-    """The registers for one head of a source with `width` columns: name → number of columns.
+    """Return the registers for one head of a source with `width` columns: name → number of columns.
 
     Registers of an address have K columns, lowest bit first. Register `one t` flags the bits that are 1 in the address
     of the t-th key that is found, `zero t` those that are 0, in two columns per bit (`LAST_BITS`). For t = 0 they hold
-    the limit n + 1, from which the search goes down.
+    the limit n + 1, below which the search starts.
     """
     numbers, bits = tables.precision, layout.bits
     sizes = {"mass": 1, "total": numbers.bound, "empty": 1, "saturated": 1, "state": width, "sum": width}
@@ -124,23 +132,27 @@ def search_registers(tables: ScoreTables, layout: HostLayout, width: int) -> dic
     for key_set in KEY_SETS:
         sizes |= dict.fromkeys((f"{key_set} {name}" for name in SCRATCH), bits)
         sizes[f"{key_set} none"] = 1
-        for turn in range(tables.most_keys + 1):
-            sizes |= {f"{key_set} one {turn}": 2 * bits, f"{key_set} zero {turn}": 2 * bits}
-            if turn:
-                sizes |= {f"{key_set} level {turn}": numbers.one, f"{key_set} at {turn}": numbers.one}
-                sizes[f"{key_set} unheard {turn}"] = 1
+        for key_number in range(tables.most_keys + 1):
+            sizes |= {f"{key_set} one {key_number}": 2 * bits, f"{key_set} zero {key_number}": 2 * bits}
+            if key_number:
+                sizes |= {f"{key_set} level {key_number}": numbers.one, f"{key_set} at {key_number}": numbers.one}
+                sizes[f"{key_set} unheard {key_number}"] = 1
     return sizes
 
 
 @dataclass(frozen=True, eq=False)
 class HostedMasks(AddressedRows):
-    """The registers of every row. `begin_streams` are the streams of row 0 before every layer, if the source has it."""
+    """The registers of every row: both streams, addresses, and codes of blocks.
+
+    `begin_streams` are the streams of BEGIN before every layer of the source; empty if row 0 is not a row of the
+    source.
+    """
 
     layout: HostLayout
     simulation: Simulation
     masks: Columns
     begins: Columns
-    own: Columns
+    row_code: Columns
     one_bits: Columns
     zero_bits: Columns
     limit_ones: Columns
@@ -148,8 +160,8 @@ class HostedMasks(AddressedRows):
     idle: Columns
     own_block: Columns
     mask_block: Columns
-    current: Columns
-    symbol_block: Columns
+    mask_block_flags: Columns
+    symbol_block_flags: Columns
     begin_streams: Sequence[np.ndarray]
 
     @classmethod
@@ -167,12 +179,12 @@ class HostedMasks(AddressedRows):
         hosted_block = choose(hosts, (n - N).positive_part() // block, 0)
         flags = partial(bit_flags, program, bits)
         nothing: Columns = np.zeros(0, dtype=np.int64)
-        current = symbol_block = nothing
+        mask_block_flags = symbol_block_flags = nothing
         begins = program.flag("begin", n.equals(0), 2)
         if layout.parallel:
             own_symbol_block = (n - N - 1).positive_part() // block
-            current = program.register("block of the mask", steps, OneHot(hosted_block, hosts))
-            symbol_block = program.register("block of the symbol", steps, OneHot(own_symbol_block, n > N))
+            mask_block_flags = program.register("block of the mask", steps, OneHot(hosted_block, hosts))
+            symbol_block_flags = program.register("block of the symbol", steps, OneHot(own_symbol_block, n > N))
         address = program.code("address", n, bits, only=real)[::-1]
         one_bits = flags("address has bit", n, 1, real)
         zero_bits = flags("address lacks bit", n, 0, real)
@@ -186,7 +198,7 @@ class HostedMasks(AddressedRows):
             simulation=simulation,
             masks=masks,
             begins=begins,
-            own=program.code("own", n),
+            row_code=program.code("own", n),
             one_bits=one_bits,
             zero_bits=zero_bits,
             limit_ones=flags("limit has bit", n + 1, 1, real),
@@ -194,8 +206,8 @@ class HostedMasks(AddressedRows):
             idle=program.flag("hosts no mask", 1 - hosts),
             own_block=program.code("block", hosted_block, bits_for(steps)),
             mask_block=program.code("block of a hosted mask", hosted_block, bits_for(steps), only=hosts),
-            current=current,
-            symbol_block=symbol_block,
+            mask_block_flags=mask_block_flags,
+            symbol_block_flags=symbol_block_flags,
             begin_streams=begin_streams,
         )
 
@@ -211,9 +223,9 @@ class HostedMasks(AddressedRows):
             self._attend(searches)
         layer = program.layer()
         for search in searches:
-            search.deliver(layer)
+            search.add_result(layer, self.row_code, self.masks)
         if searches:
-            clearing = itself(layer, self.own)
+            clearing = itself(layer, self.row_code)
             for search in searches:
                 clear(clearing, *search.columns.values())
         self.simulation.layer(number, layer, self._guard())
@@ -242,24 +254,24 @@ class HostedMasks(AddressedRows):
         layer = self.program.layer()
         for search in searches:
             search.mass(layer)
-        for turn in range(self.tables.most_keys):
+        for key_number in range(self.tables.most_keys):
             layer = self.program.layer()
-            clearing = itself(layer, self.own)
+            clearing = itself(layer, self.row_code)
             for search in searches:
-                search.find_block(layer, turn)
+                search.find_block(layer, key_number)
                 search.clear_scratch(clearing, *BLOCK_CODE, *WALKS)
-                if turn == 0:
+                if key_number == 0:
                     search.begin_levels(layer)
-                elif turn == 1:
+                elif key_number == 1:
                     search.state_after_rows(layer)
             layer = self.program.layer()
-            clearing = itself(layer, self.own)
+            clearing = itself(layer, self.row_code)
             for search in searches:
-                search.find_key(layer, turn)
+                search.find_key(layer, key_number)
                 search.clear_scratch(clearing, "found")
-                if turn == 0:
+                if key_number == 0:
                     search.walks_over_rows(layer)
-                elif turn == 1:
+                elif key_number == 1:
                     search.walks_over_masks(layer)
         layer = self.program.layer()
         for search in searches:
@@ -270,54 +282,38 @@ class HostedMasks(AddressedRows):
 
 
 @dataclass(frozen=True, eq=False)
-class _HostedHead:
-    """One head of the source with the masks as queries.
-
-    The result is computed in `sum` and added to the stream of the mask at the end (`deliver`).
-    """
+class _HostedHead(SimulatedHead):
+    """A head of layer `layer_number` of the source, with the masks as queries."""
 
     rows: HostedMasks
-    source_head: Head
     layer_number: int
-    columns: dict[str, Columns]
 
     @classmethod
     def of(cls, rows: HostedMasks, g: int, source_head: Head, layer_number: int) -> "_HostedHead":
-        program, columns = rows.program, {}
-        for name, size in search_registers(rows.tables, rows.layout, rows.masks.size).items():
-            register = f"head {g}: {name}"
-            exists = register in program.registers
-            columns[name] = program.columns(register) if exists else program.register(register, size)
-        return cls(rows, source_head, layer_number, columns)
-
-    def __getitem__(self, name: str) -> Columns:
-        return self.columns[name]
+        sizes = search_registers(rows.tables, rows.layout, rows.masks.size)
+        return cls(source_head, head_registers(rows.program, g, sizes), rows, layer_number)
 
     def _stream(self, key_set: str) -> Columns:
         return self.rows.simulation.work if key_set == "rows" else self.rows.masks
 
     def _head(self, layer: LayerBuilder, key_set: str) -> HeadBuilder:
-        """A head with the scores of the source, over one set of keys."""
-        head = layer.head()
-        head.width = self.source_head.wq.shape[1]
-        head.query.append(moved(self.source_head.wq, self.rows.masks))
-        head.key.append(moved(self.source_head.wk, self._stream(key_set)))
-        return head
+        """Add a head with the scores of the source, over one set of keys."""
+        return head_with_scores(layer, self.source_head, self.rows.masks, self._stream(key_set))
 
     def _visible(self, head: HeadBuilder, key_set: str) -> None:
-        """Hide the keys that the mask does not see, in a head with scores of at most 0.
+        """Hide the keys that a mask does not see in the source, in a head with scores of at most 0.
 
-        Among the masks, only those of its block are visible. Among the rows, the symbols of its block are hidden.
+        These are the masks of other blocks, and the symbols of its own block.
         """
         rows = self.rows
         if key_set == "masks":
             eq(head, rows.own_block, rows.mask_block)
             return
-        for block, symbol in zip(rows.current, rows.symbol_block, strict=True):
-            head.column([(block, -B)], [(symbol, ONE)])
+        for mask_flag, symbol_flag in zip(rows.mask_block_flags, rows.symbol_block_flags, strict=True):
+            head.column([(mask_flag, -B)], [(symbol_flag, ONE)])
 
     def _walk(self, layer: LayerBuilder, key_set: str) -> HeadBuilder:
-        """A clipped walk: a head with Z = B over one set of keys if Z = B in the source, else over BEGIN alone."""
+        """Add a head with Z = B: it sees one set of keys if Z = B in the source, else only BEGIN."""
         rows, head = self.rows, self._head(layer, key_set)
         if key_set == "masks":
             focus(head, rows.own_block, rows.mask_block, copies=focus_copies(rows.precision.p))
@@ -331,7 +327,7 @@ class _HostedHead:
         return head
 
     def _values(self, head: HeadBuilder, key_set: str, target: Columns) -> None:
-        """Give the head the values of the source. Row 0 has the value 0, because BEGIN is added separately."""
+        """Give the head the values of the source; the value of row 0 is 0, because BEGIN is added separately."""
         wv = self.source_head.wv
         head.value.append(Edges(self._stream(key_set)[wv.row], target[wv.column], wv.value))
         if key_set == "rows" and self.rows.layout.begin:
@@ -343,7 +339,7 @@ class _HostedHead:
         return weighted(stream[None], matrix.rows(), matrix.shape[1], self.rows.precision)[0]
 
     def _begin_head(self, layer: LayerBuilder) -> HeadBuilder:
-        """A head in which every key has the score of BEGIN."""
+        """Add a head in which every key has the score of BEGIN."""
         head = layer.head()
         head.width = self.source_head.wq.shape[1]
         head.query.append(moved(self.source_head.wq, self.rows.masks))
@@ -355,12 +351,12 @@ class _HostedHead:
         """Add step·2^-p to the target if the score of BEGIN is at least -amount."""
         rows, head = self.rows, self._begin_head(layer)
         rows.shift(head, amount)
-        eq(head, rows.own, rows.own)
+        eq(head, rows.row_code, rows.row_code)
         rows.pin(head, rows.begins[:1])
         head.copy(rows.real, target, whole(step))
 
     def mass(self, layer: LayerBuilder) -> None:
-        """Compute Z and the flags that depend on it: which number it is, whether it is B, whether it is 0."""
+        """Compute Z and the flags that depend on it: its one-hot code, [Z = B] and [Z = 0]."""
         rows = self.rows
         for score, step in rows.tables.growth:
             amount: Form = [(rows.program.one, ulps(-score))]
@@ -376,9 +372,9 @@ class _HostedHead:
         one_hot(mlp, mass[0], range(1, rows.precision.bound + 1), self["total"])
         for key_set in KEY_SETS:  # the search starts from the limit n + 1, if Z < B
             for name, flags in (("one", rows.limit_ones), ("zero", rows.limit_zeros)):
-                limit = self[f"{key_set} {name} 0"][: rows.bits]
-                copy_flags(mlp, flags, limit)
-                for column in limit:
+                limit_flags = self[f"{key_set} {name} 0"][: rows.bits]
+                copy_flags(mlp, flags, limit_flags)
+                for column in limit_flags:
                     clear_if_positive(mlp, column, mass, ONE, -NEXT_TO_B)
         clear_if_positive(mlp, self["saturated"][0], mass, -ONE, B)
         clear_if_some(mlp, self["empty"][0], mass)
@@ -387,7 +383,7 @@ class _HostedHead:
         mlp.offset(self["empty"], ONE)
 
     def begin_levels(self, layer: LayerBuilder) -> None:
-        """Compute the weight of BEGIN in units of 2^-p, if BEGIN is a row of the source."""
+        """Compute the weight of BEGIN, in units of 2^-p, if row 0 is a row of the source."""
         if not self.rows.layout.begin:
             return
         for level, column in enumerate(self["begin level"], 1):
@@ -410,10 +406,10 @@ class _HostedHead:
             gate_on(layer.mlp, rows.program.one, target, np.repeat(flag, width), self["state+"], self["state-"])
 
     def state_after_rows(self, layer: LayerBuilder) -> None:
-        """Where Z = B: store F in `state`. If a block has several masks, flag which number each entry of F is."""
+        """Where Z = B: store F in `state`. If a block has several masks, compute the one-hot code of every entry."""
         rows, width = self.rows, self.rows.masks.size
         if rows.layout.begin:
-            merge(itself(layer, rows.own), self["state+"], self["state-"], self["state"])
+            merge(itself(layer, rows.row_code), self["state+"], self["state-"], self["state"])
         else:
             self._values(self._walk(layer, "rows"), "rows", self["state"])
         if rows.layout.parallel:
@@ -422,7 +418,7 @@ class _HostedHead:
                 one_hot(layer.mlp, column[None], numbers, flags)
 
     def walks_over_masks(self, layer: LayerBuilder) -> None:
-        """Where Z = B: walk over the masks of the block from every start in F_p, and select the walk from F."""
+        """Where Z = B: walk over the masks of the block from every number of F_p, and select the walk from F."""
         rows, width = self.rows, self.rows.masks.size
         if not rows.layout.parallel:
             return
@@ -433,22 +429,23 @@ class _HostedHead:
             head.value.append(Edges.between(rows.begins[1:], target, np.full(width, start)))
             gate_on(layer.mlp, rows.program.one, target, flag, self["end+"], self["end-"])
 
-    def _bits(self, key_set: str, turn: int) -> tuple[list[list[int]], list[list[int]]]:
+    def _bits(self, key_set: str, key_number: int) -> tuple[list[list[int]], list[list[int]]]:
         """For every bit of the address of a key, the columns that flag a 1, and the columns that flag a 0."""
-        ones, zeros = (self[f"{key_set} {name} {turn}"].reshape(2, -1).T.tolist() for name in ("one", "zero"))
+        ones, zeros = (self[f"{key_set} {name} {key_number}"].reshape(2, -1).T.tolist() for name in ("one", "zero"))
         return ones, zeros
 
     def clear_scratch(self, head: HeadBuilder, *names: str) -> None:
+        """Clear these registers of both sets of keys in a SELF head; those of a block include the flag `none`."""
         for key_set in KEY_SETS:
-            clear(head, *(self[f"{key_set} {name}"] for name in names))
+            self.clear(head, *(f"{key_set} {name}" for name in names))
             if "here" in names:
-                clear(head, self[f"{key_set} none"])
+                self.clear(head, f"{key_set} none")
 
-    def find_block(self, layer: LayerBuilder, turn: int) -> None:
+    def find_block(self, layer: LayerBuilder, key_number: int) -> None:
         """Where Z < B: find the last block below x that has a key with a weight, and write its `BLOCK_CODE`."""
         rows, mlp = self.rows, layer.mlp
         for key_set in KEY_SETS:
-            ones, zeros = self._bits(key_set, turn)
+            ones, zeros = self._bits(key_set, key_number)
             x = [signed_bit(*pair) for pair in zip(ones, zeros, strict=True)]
             has_key = self[f"{key_set} found"]
             for k in range(rows.bits):
@@ -471,7 +468,7 @@ class _HostedHead:
             mlp.offset(none, ONE)
             clear_if_some(mlp, none[0], has_key)
 
-    def find_key(self, layer: LayerBuilder, turn: int) -> None:
+    def find_key(self, layer: LayerBuilder, key_number: int) -> None:
         """Where Z < B: find the address of the last key with a weight in this block."""
         rows = self.rows
         for key_set in KEY_SETS:
@@ -485,11 +482,11 @@ class _HostedHead:
             rows.pin(head, rows.begins[:1])
             walks = [self[f"{key_set} {name}"] for name in WALKS]
             walk_over_bits(head, rows.one_bits, rows.zero_bits, rows.begins[:1], walks)
-            self._read_address(layer.mlp, key_set, turn + 1, walks)
+            self._read_address(layer.mlp, key_set, key_number + 1, walks)
 
-    def _read_address(self, mlp: MlpBuilder, key_set: str, turn: int, walks: Sequence[Columns]) -> None:
+    def _read_address(self, mlp: MlpBuilder, key_set: str, key_number: int, walks: Sequence[Columns]) -> None:
         """Write the address of the key; if no block has a key, the walks stay at B, and all flags are cleared."""
-        ones, zeros = self._bits(key_set, turn)
+        ones, zeros = self._bits(key_set, key_number)
         for k in range(self.rows.bits):
             unless = partial(clear_unless_last_bit, mlp, walks=walks, k=k, jump=self.rows.tables.jump)
             unless(ones[k][0], bit=1, case=0)
@@ -497,51 +494,47 @@ class _HostedHead:
             unless(ones[k][1], bit=1, case=1)
             unless(zeros[k][0], bit=0, case=0)
             unless(zeros[k][1], bit=0, case=1)
-        mlp.offset(self[f"{key_set} one {turn}"], ONE)
-        mlp.offset(self[f"{key_set} zero {turn}"], ONE)
+        mlp.offset(self[f"{key_set} one {key_number}"], ONE)
+        mlp.offset(self[f"{key_set} zero {key_number}"], ONE)
 
     def find_levels(self, layer: LayerBuilder) -> None:
         """Compute the weights of all keys that were found, in units of 2^-p."""
         rows, one = self.rows, self.rows.program.one
         for key_set in KEY_SETS:
-            for turn in range(1, rows.tables.most_keys + 1):
-                codes = [signed_bit(*pair) for pair in zip(*self._bits(key_set, turn), strict=True)]
-                levels = self[f"{key_set} level {turn}"]
+            for key_number in range(1, rows.tables.most_keys + 1):
+                code = [signed_bit(*pair) for pair in zip(*self._bits(key_set, key_number), strict=True)]
+                levels = self[f"{key_set} level {key_number}"]
                 for level, column in enumerate(levels, 1):
                     head = self._head(layer, key_set)
                     rows.shift(head, rows.thresholds(self["total"], level))
-                    rows.equal(head, codes, [[(one, -B)]] * rows.bits)
+                    rows.equal(head, code, [[(one, -B)]] * rows.bits)
                     rows.pin(head, rows.begins[:1])
                     head.copy(rows.real, column[None])
-                exact_levels(layer.mlp, levels, self[f"{key_set} at {turn}"], self[f"{key_set} unheard {turn}"])
+                exact_levels(
+                    layer.mlp, levels, self[f"{key_set} at {key_number}"], self[f"{key_set} unheard {key_number}"]
+                )
 
     def add_up(self, layer: LayerBuilder) -> None:
         """Write the result to `sum`: the walk where Z = B, elsewhere the sum over the keys in ascending order."""
         rows = self.rows
-        head = itself(layer, rows.own)
+        head = itself(layer, rows.row_code)
         if rows.layout.parallel:
             merge(head, self["end+"], self["end-"], self["sum"])
         else:
             head.copy(self["state"], self["sum"])
             self._values(self._walk(layer, "masks"), "masks", self["sum"])
         for key_set in KEY_SETS:
-            for turn in reversed(range(1, rows.tables.most_keys + 1)):
-                self._add_key(layer, key_set, turn)
+            for key_number in reversed(range(1, rows.tables.most_keys + 1)):
+                self._add_key(layer, key_set, key_number)
 
-    def _add_key(self, layer: LayerBuilder, key_set: str, turn: int) -> None:
+    def _add_key(self, layer: LayerBuilder, key_set: str, key_number: int) -> None:
         """Add the value of a key times its weight; the head also sees BEGIN, whose score determines the weight."""
         rows, one, tables = self.rows, self.rows.program.one, self.rows.tables
         head = layer.head()
-        for pair, key in zip(zip(*self._bits(key_set, turn), strict=True), rows.address, strict=True):
+        for pair, key in zip(zip(*self._bits(key_set, key_number), strict=True), rows.address, strict=True):
             head.column(signed_bit(*pair), [(key, ONE)])
             head.column([(one, -B)], [(rows.real, ONE)])
-        levels = self[f"{key_set} at {turn}"]
+        levels = self[f"{key_set} at {key_number}"]
         scores = np.array([tables.companion(level) for level in range(1, levels.size + 1)])
-        head.column([(levels, scores), (self[f"{key_set} unheard {turn}"], B)], [(rows.begins[0], ONE)])
+        head.column([(levels, scores), (self[f"{key_set} unheard {key_number}"], B)], [(rows.begins[0], ONE)])
         self._values(head, key_set, self["sum"])
-
-    def deliver(self, layer: LayerBuilder) -> None:
-        """Add the result to the stream of the mask. Divide by zero if the source does."""
-        head = itself(layer, self.rows.own)
-        head.column([(self["empty"], -B)], [(self.rows.program.one, ONE)])
-        head.copy(self["sum"], self.rows.masks)

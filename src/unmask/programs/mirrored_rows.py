@@ -1,22 +1,29 @@
-"""Causal attention in an unmasked program, with two streams in every row: one in order, one in reverse order.
+"""Mirrored rows: causal attention in an unmasked program, with a second copy of all streams in reverse order.
 
-`MirroredRows` simulates the layers of a causal source of R rows in R + 3 rows. A row holds the stream of a row of the
-source and, in other columns, the stream of another row. The second streams are the *mirror*: the rows of the source in
-descending order. A head reads the keys of either the rows or the mirror.
+Given:     a causal *source* of R rows.
+Result:    layers of an unmasked program with R + 3 rows (`MirroredRows.layer`). After the layers that simulate a layer
+           of the source, the stream of every row is equal to that of the source in every bit. Width O(log R).
 
-A query in row i sees the prefix 0 … i. This is a union of at most K = ⌈log2(R + 1)⌉ dyadic blocks, one for each bit k
-of i + 1 that is 1: the rows that agree with i + 1 above bit k and have 0 there. One head can see one block. Several
-heads compute the result of one head of the source, from the values v_j of the keys and the exponentials e_j of their
-scores:
+Idea. Row i of the source sees the rows 0 … i, its *prefix*. With O(log R) columns, a head of an unmasked program can
+see a dyadic block of it: the rows that agree with i + 1 above bit k and have 0 there, for a bit k of i + 1 that is 1.
+The prefix is the union of at most K = ⌈log2(R + 1)⌉ such blocks, in order from the highest bit to the lowest. Several
+heads, over one block each, compute the result of one head of the source (`_Search`). Each row also holds, in other
+columns, the stream of another row, so that the rows of the source are there in descending order as well: the *mirror*.
+A head over the mirror sees the keys of a block from the last to the first: it finds the first key of the block, or
+walks back.
 
-    mass         The sum A of all e_j in the prefix, clipped at B, which is the denominator of the source: a head per
-                 block and per value at which exp grows counts the keys whose score reaches this value
-                 (`addressed_rows`), and adds (growth of exp)·(number of keys). The mirror is copied in the same layer.
-    if A = B     The result is a clipped walk: it adds the terms [[e_j/B]·v_j] and clips after each. Let f_k be the map
-                 of the sum before block k to the sum after it. The results of a layer's heads are also added one by
-                 one and clipped, and nine of them apply f_k to any sum (`saturated`).
-    if A < B     Fewer than 2^(p+1) keys have a weight above 0. They are found one after the other, in ascending order,
-                 and added one after the other (`_Search`).
+For key j of a row, let v_j be its value and e_j the exponential of its score. A = min(Σ_j e_j, B) over the prefix, and
+the result is the sum of the terms [[e_j/A]·v_j] in the order of the keys, clipped after each term: a *clipped walk*.
+
+    A          For each block and each value at which exp grows, a head counts the keys whose score reaches this value
+               (`addressed_rows`), and adds (growth of exp)·(number of keys). The mirror is copied in the same layer.
+    A = B      Let f_k be the map from the sum before block k to the sum after it. The results of the heads of a layer
+               are added one by one and clipped, too: nine heads apply f_k to any sum (`_Search.saturated`).
+    A < B      Fewer than 2^(p+1) keys have a weight above 0. They are found one by one, from the first to the last, and
+               a head per key adds its value times its weight (`_Search.find_block`, `find_key`, `add_key`).
+
+The three additional rows are the sentinels, which have fixed scores: END for heads over the rows, and one START and two
+ENDs for heads over the mirror.
 """
 
 from dataclasses import dataclass
@@ -28,11 +35,15 @@ from unmask.expressions import Expression, both, choose, n
 from unmask.programs.addressed_rows import (
     WALKS,
     AddressedRows,
+    ScoreTables,
+    SimulatedHead,
     bit_flags,
     clear_unless_last_bit,
     exact_levels,
+    head_registers,
     keep_zero,
     signed_bit,
+    ulps,
     walk_over_bits,
 )
 from unmask.programs.gadgets.attention import clear, focus_copies, hide, itself, lookup
@@ -60,8 +71,7 @@ from unmask.programs.program import (
     bits_for,
     whole,
 )
-from unmask.programs.score_tables import ScoreTables, ulps
-from unmask.programs.simulation import Simulation, column_labels, moved
+from unmask.programs.simulation import Simulation, column_labels, head_with_scores
 from unmask.weights.transformer import Head, Transformer
 
 SPARE = 3
@@ -73,15 +83,15 @@ LEVELS = ("level", "exact level", "no level")
 
 
 def spare_row(start: Expression) -> Expression:
-    """[row n is one of the three after the given rows]."""
+    """[row n is one of the three after the input]."""
     return both(n >= start, n < start + SPARE)
 
 
 @dataclass(frozen=True, eq=False)
 class Mirror(AddressedRows):
-    """The second streams of all rows: START, the rows of the source in descending order, END, END.
+    """The mirror, which consists of the second streams of all rows: START, the source in descending order, END, END.
 
-    `origin` is the code of the row whose stream is mirrored. For START and END this is a spare row, whose stream is 0.
+    `origin` is the code of the row whose stream is copied. For START and END this is a spare row, whose stream is 0.
     """
 
     stream: Columns
@@ -115,15 +125,15 @@ class Mirror(AddressedRows):
 
 @dataclass(frozen=True, eq=False)
 class MirroredRows(AddressedRows):
-    """The rows of a program: the given rows, three spare rows, and the rows that are written.
+    """The rows of a program: the rows of the input, three spare rows, and the rows that are written.
 
-    `start` is the number of given rows, `row` the row of the source that a row simulates. The first spare row is the
-    sentinel END of heads over the rows.
+    `start` is the number of rows of the input, `row` the row of the source that a row simulates. The first spare row is
+    the sentinel END of heads over the rows. `limit` is the code of i + 1 in the row that simulates row i.
     """
 
     start: Expression
     row: Expression
-    own: Columns
+    row_code: Columns
     limit: Columns
     limit_ones: Columns
     limit_zeros: Columns
@@ -147,7 +157,7 @@ class MirroredRows(AddressedRows):
             bits,
             start=start,
             row=row,
-            own=program.code("own", n),
+            row_code=program.code("own", n),
             address=program.code("address", row, bits, only=real)[::-1],
             limit=program.code("limit", limit, bits)[::-1],
             limit_ones=flags("limit has bit", limit, 1, real),
@@ -166,9 +176,9 @@ class MirroredRows(AddressedRows):
             self._attend(searches, unreached)
         layer = program.layer()
         for search in searches:
-            search.deliver(layer)
+            search.add_result(layer, self.row_code, simulation.work)
         if searches:
-            clearing = itself(layer, self.own)
+            clearing = itself(layer, self.row_code)
             clear(clearing, self.mirror.stream)
             for search in searches:
                 search.clear_all(clearing)
@@ -184,24 +194,24 @@ class MirroredRows(AddressedRows):
         """
         program, mirror = self.program, self.mirror
         layer = program.layer()
-        lookup(layer, mirror.origin, self.own).copy(searches[0].simulation.work, mirror.stream)
+        lookup(layer, mirror.origin, self.row_code).copy(searches[0].simulation.work, mirror.stream)
         for search in searches:
             search.mass(layer, unreached)
-        for turn in range(self.tables.most_keys):
+        for key_number in range(self.tables.most_keys):
             layer = program.layer()
             for search in searches:
-                if turn:
+                if key_number:
                     search.add_key(layer)
                 else:
                     search.saturated(layer)
                 search.find_block(layer)
             layer = program.layer()
-            clearing = itself(layer, self.own)
+            clearing = itself(layer, self.row_code)
             for search in searches:
                 search.find_key(layer)
                 search.clear(clearing, *LEVELS)
             layer = program.layer()
-            clearing = itself(layer, self.own)
+            clearing = itself(layer, self.row_code)
             for search in searches:
                 search.find_levels(layer)
                 search.move_on(clearing)
@@ -224,29 +234,26 @@ SUMMANDS = (
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
-    """One head of the source, and the search for its keys if A < B. Registers of K columns start with the lowest bit.
+class _Search(SimulatedHead):
+    """One head of the source, with the walks if A = B and the search for its keys if A < B.
 
-    Let x be the key that was found last and y = i + 1 the limit. The keys between x and y are in dyadic blocks, too.
-    Let h be the highest bit in which x and y differ.
+    Registers of K columns start with the lowest bit. Let x be the key that was found last and y = i + 1 the limit. The
+    keys between x and y are a union of dyadic blocks, too. Let h be the highest bit in which x and y differ.
 
         left block k    for k < h, if bit k of x is 0: the rows that agree with x above bit k and have 1 there
         right block k   for k < h, if bit k of y is 1: the rows that agree with y above bit k and have 0 there
 
     In ascending order these are the left blocks from the lowest bit on, then the right blocks from the highest bit on.
-    At most one of `left a`, `left b` and `left c` is 1 in column k, if left block k is still to be searched; `open`
-    says the same of right block k. Before the first key there are right blocks only, one for each bit of y that is 1.
+    While left block k has not been searched, one of `left a`, `left b` and `left c` is 1 in column k; while right block
+    k has not been searched, `open` is. Before the first key there are only right blocks, one per bit of y that is 1.
     """
 
     rows: MirroredRows
     simulation: Simulation
-    source_head: Head
-    columns: dict[str, Columns]
 
     @classmethod
     def of(cls, rows: MirroredRows, simulation: Simulation, g: int, source_head: Head) -> "_Search":
-        program, k = rows.program, rows.bits
-        numbers = rows.tables.precision
+        k, numbers = rows.bits, rows.tables.precision
         sizes = {
             "sum": simulation.work.size,
             "mass": 1,
@@ -262,26 +269,15 @@ class _Search:
         sizes |= dict.fromkeys(("left here", "right here", "left below", "right below"), k)
         sizes |= dict.fromkeys(("ones last", "zeros last", "zeros", "one a", "one b", "zero a", "zero b"), k)
         sizes |= dict.fromkeys(("new open", "new left a", "new left b", "new left c"), k)
-        columns = {}
-        for name, size in sizes.items():
-            register = f"head {g}: {name}"
-            exists = register in program.registers
-            columns[name] = program.columns(register) if exists else program.register(register, size)
-        return cls(rows, simulation, source_head, columns)
-
-    def __getitem__(self, name: str) -> Columns:
-        return self.columns[name]
+        return cls(source_head, head_registers(rows.program, g, sizes), rows, simulation)
 
     def _head(self, layer: LayerBuilder, keys: Columns | None = None) -> HeadBuilder:
-        """A head with the scores of the source, over the rows or over the stream `keys` of the mirror."""
-        head, work = layer.head(), self.simulation.work
-        head.width = self.source_head.wq.shape[1]
-        head.query.append(moved(self.source_head.wq, work))
-        head.key.append(moved(self.source_head.wk, work if keys is None else keys))
-        return head
+        """Add a head with the scores of the source, over the rows or over the stream `keys` of the mirror."""
+        work = self.simulation.work
+        return head_with_scores(layer, self.source_head, work, work if keys is None else keys)
 
     def mass(self, layer: LayerBuilder, unreached: Columns) -> None:
-        """Compute the sum A of the exponentials in the prefix, and the flags that depend on it.
+        """Compute A and the flags that depend on it.
 
         `open` flags the blocks of the prefix if A < B, and `saturated` flags them if A = B.
         """
@@ -308,8 +304,8 @@ class _Search:
     def saturated(self, layer: LayerBuilder) -> None:
         """Where A = B, apply f_k to the register `sum`, for the blocks k of the prefix in ascending order.
 
-        The clipped walk f_k adds the terms of block k one by one. Let g_k be the walk over the same terms, negated and
-        in reverse order: the mirror has them in this order. Let α = g_k(B) and β = g_k(-B). Then
+        The clipped walk f_k adds the terms of block k one by one. Let g_k be the walk over the negated terms in reverse
+        order, which is the order of the mirror. Let α = g_k(B) and β = g_k(-B). Then
 
             f_k(x) = min(max(x, β), α) - min(max(0, β), α) + f_k(0)
 
@@ -342,10 +338,10 @@ class _Search:
         head.value.append(Edges(keys[wv.row], self["sum"][wv.column], sign * wv.value))
 
     def _walk(self, layer: LayerBuilder, k: int, terms: int, sign: int, *, cut: bool) -> None:
-        """Add a clipped walk over the mirror of block k, one of the `SUMMANDS`.
+        """Add the result of a clipped walk over the mirror of block k, one of the `SUMMANDS`.
 
-        START sets its initial value -sign·B. Then come the terms times `terms`, which is ±1. If `cut`, the first END
-        adds -sign·B; the second END adds sign·B.
+        START sets the initial value -sign·B. Then come the terms times `terms`, which is ±1. The first END adds -sign·B
+        if `cut` is set. The second END adds sign·B.
         """
         mirror = self.rows.mirror
         head = self._in_saturated_block(layer, k, mirror, mirror.stream)
@@ -407,7 +403,7 @@ class _Search:
         clear_if_some(mlp, self["none"][0], [*left, *right])
 
     def _block_code(self, k: int) -> list[int]:
-        """The flags of which one is 1 if bit k belongs to the code of the chosen block."""
+        """The flags for bit k of the code of the chosen block: one of them is 1 if bit k belongs to this code."""
         names = ("x one'", "x zero'", "left here", "y one'", "y zero'", "right here")
         return [int(self[name][k]) for name in names]
 
@@ -429,10 +425,10 @@ class _Search:
         self._read_address(layer.mlp)
 
     def _read_address(self, mlp: MlpBuilder) -> None:
-        """Write the address of the key, and the blocks after it; no key if no block has one.
+        """Write the address of the key that was found, and the blocks after it; nothing if `none` is set.
 
-        Left block k of the new key exists if its bit k is 0 and lies below the chosen block (`new left a` and `b`), or
-        if it was a left block of x above the chosen one (`new left c`).
+        The key has a left block k if its bit k is 0 and k is below the bit of the chosen block (`new left a` and `b`),
+        or if left block k of x is above the chosen block (`new left c`).
         """
         rows, none = self.rows, int(self["none"][0])
         for k in range(rows.bits):
@@ -456,11 +452,6 @@ class _Search:
         for name in ("one a", "one b", "zero a", "zero b", "new left a", "new left b"):
             mlp.offset(self[name], ONE)
 
-    def clear(self, head: HeadBuilder, *names: str) -> None:
-        """Set registers to 0 in a SELF head."""
-        for name in names:
-            head.copy(self[name], self[name], -ONE)
-
     def find_levels(self, layer: LayerBuilder) -> None:
         """Compute the weight of the key that was found, in units of 2^-p."""
         rows, one = self.rows, self.rows.program.one
@@ -475,7 +466,7 @@ class _Search:
         exact_levels(layer.mlp, self["level"], self["exact level"], self["no level"])
 
     def move_on(self, head: HeadBuilder) -> None:
-        """In a SELF head, make the key that was found the new x, and clear the registers that were used to find it."""
+        """In a SELF head, make the key that was found the new x, and clear the registers of the search."""
         for target, sources in (
             ("x one", ("one a", "one b")),
             ("x zero", ("zero a", "zero b")),
@@ -504,14 +495,7 @@ class _Search:
         head.column([(self["exact level"], scores), (self["no level"], B)], [(rows.end, ONE)])
         self._values(head, self.simulation.work, 1)
 
-    def deliver(self, layer: LayerBuilder) -> None:
-        """Add the result of the head to the stream. Divide by zero if the source does."""
-        rows = self.rows
-        head = itself(layer, rows.own)
-        head.column([(self["empty"], -B)], [(rows.program.one, ONE)])
-        head.copy(self["sum"], self.simulation.work)
-
     def clear_all(self, head: HeadBuilder) -> None:
-        """In a SELF head, set all registers to 0 that the next layer of the source needs."""
+        """In a SELF head, set the registers to 0 that the next layer of the source uses again."""
         self.clear(head, "sum", "mass", "total", "empty", "saturated", "open", "left a", "left b", "left c")
         self.clear(head, "x one", "x zero", *LEVELS)

@@ -49,13 +49,13 @@ def addition_planner(vocabulary: Vocabulary) -> Program:
 def addition_predictor(vocabulary: Vocabulary) -> Program:
     """The predictor: it computes the bits of the sum."""
     program = program_in_length(vocabulary.symbols, len(vocabulary.symbols), ROWS)
-    here = program.code("here", n, room=ROWS)
-    place = choose(IS_CARRY, (n - N) // 2, choose(IS_SUM, n - 2 * N, 0))
-    asked = [choose(IS_LETTER, n, place), choose(IS_LETTER, n, place + choose(IS_LAST, 0, HALF))]
+    row_code = program.code("here", n, room=ROWS)
+    bit_index = choose(IS_CARRY, (n - N) // 2, choose(IS_SUM, n - 2 * N, 0))
+    addresses = [choose(IS_LETTER, n, bit_index), choose(IS_LETTER, n, bit_index + choose(IS_LAST, 0, HALF))]
     bits = program.register("bit", ("0", "1"))
     program.embed((0, 1), bits)
     layer = program.layer()
-    x, y = (_fetched(program, name, address, here, bits) for name, address in zip("xy", asked, strict=True))
+    x, y = (_fetched(program, name, address, row_code, bits) for name, address in zip("xy", addresses, strict=True))
     flags = program.register("carry in row", ("generates", "kills"))
     halves = program.register("x ⊕ y", ("0", "1"))
     elsewhere, beside = program.flag("no row", _no(IS_CARRY)), program.flag("no sum", _no(IS_SUM))
@@ -71,23 +71,23 @@ def addition_predictor(vocabulary: Vocabulary) -> Program:
     return program
 
 
-def _fetched(program: Program, name: str, address: Expression, here: Columns, bits: Columns) -> Columns:
-    """(is 0, is 1) of the letter that a row looks up."""
+def _fetched(program: Program, name: str, address: Expression, row_code: Columns, bits: Columns) -> Columns:
+    """Return (is 0, is 1) of the letter that a row looks up."""
     bit = program.register(f"{name} bit", ("0", "1"))
-    asked = program.code(f"{name} address", address, room=ROWS)
-    lookup(program.layers[0], asked, here).copy(bits, bit)
+    address_code = program.code(f"{name} address", address, room=ROWS)
+    lookup(program.layers[0], address_code, row_code).copy(bits, bit)
     return bit
 
 
 def _neither(mlp: MlpBuilder, a: int, b: int, elsewhere: Columns, target: int) -> None:
-    """ReLU(1 - a - b - elsewhere): both bits are the other ones, in the rows of one kind."""
+    """target += ReLU(1 - a - b - elsewhere), which is 1 if neither flag is set, in rows without `elsewhere`."""
     unit = mlp.units(1, bias=ONE)
     mlp.read(unit, np.array([a, b, *elsewhere]), -ONE)
     mlp.write(unit, np.array([target]))
 
 
 def _carry(program: Program, flags: Columns) -> Columns:
-    """(no carry, carry) into a slot: the flag of the last row that it sees."""
+    """Return (no carry, carry) into a slot: the flag of the last row that the slot sees."""
     order = choose(IS_CARRY, (n - N) // 2 + 1, choose(IS_SLOT, n - 2 * N, 0))
     number = program.code("order", order, room=ROWS)
     hidden = program.flag("hidden", choose(IS_CARRY, 0, choose(n.equals(0), 0, 1)))

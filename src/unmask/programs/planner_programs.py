@@ -1,4 +1,4 @@
-"""Planner programs: the planner that waits until everything that a slot reads is written, and the planner for blocks.
+"""Planner programs: one that writes a slot as soon as the rows that it reads are written, and one that writes blocks.
 
 A planner has two logits per row, keep and take. It chooses the rows whose second logit is larger.
 """
@@ -33,10 +33,10 @@ def readiness_planner(
     room: Expression | None = None,
     hops: int = 1,
 ) -> Program:
-    """Return the planner that writes a masked slot once none of the rows that `children` name is masked.
+    """Return the planner that chooses a masked slot once all rows that it reads are written.
 
-    `children` are formulas or tables with an address for every row. Addresses are below `rows`, or below `room` if it
-    is given (room >= rows).
+    `children` are formulas or tables with the address of a row that is read, for every row. Addresses are below `rows`,
+    or below `room` if it is given (room >= rows).
 
     Statement:    a slot is chosen if it is masked and none of the rows that it reads is. With h hops, a row that one of
                   h - 1 earlier hops would choose counts as written.
@@ -52,7 +52,7 @@ def readiness_planner(
     masked = program.register("masked")
     program.embed(vocabulary["mask"], masked)
     take = program.register("take", 2)
-    own_code = program.code("here", n, room=room) if children else masked
+    row_code = program.code("here", n, room=room) if children else masked
     addresses, fetched = [], []
     for i, child in enumerate(children):
         addresses.append(program.code(f"address {i}", child, room=room))
@@ -63,10 +63,10 @@ def readiness_planner(
         unit = layer.mlp.units(1)
         layer.mlp.read(unit, masked)
         for address, absent in zip(addresses, fetched, strict=True):
-            fetch_absence(lookup(layer, address, own_code), masked, filled, absent)
+            fetch_absence(lookup(layer, address, row_code), masked, filled, absent)
             layer.mlp.read(unit, absent, -ONE)
         if hop and fetched:
-            clear(itself(layer, own_code), *fetched)
+            clear(itself(layer, row_code), *fetched)
         if filled is None or hop == hops - 1:
             layer.mlp.write(unit, take)
         else:
@@ -89,10 +89,10 @@ def row_of_previous_block(block: int) -> Expression:
 
 
 def select_block(
-    layer: LayerBuilder, masked: Columns, *, own: Columns, previous: Columns, before: Columns, chosen: Columns
+    layer: LayerBuilder, masked: Columns, *, row_code: Columns, previous: Columns, before: Columns, chosen: Columns
 ) -> None:
     """chosen = [the row is masked, and the row `previous` is not]; `before` receives whether that row is masked."""
-    lookup(layer, previous, own).copy(masked, before)
+    lookup(layer, previous, row_code).copy(masked, before)
     layer.mlp.write(conjunction(layer.mlp, masked, [before]), chosen)
 
 
@@ -110,10 +110,10 @@ def block_planner(symbols: tuple[str, ...], mask: str, *, length: int, block: in
     """
     assert length >= 1, "the first block reads an input symbol, so N must be at least 1"
     program = Program(symbols, outputs=2, length=length, rows=length + block * blocks)
-    own = program.code("own", n)
+    row_code = program.code("own", n)
     previous = program.code("previous", row_of_previous_block(block))
     masked, before, chosen = (program.register(name) for name in ("masked", "before", "chosen"))
     program.embed(symbols.index(mask), masked)
-    select_block(program.layer(), masked, own=own, previous=previous, before=before, chosen=chosen)
+    select_block(program.layer(), masked, row_code=row_code, previous=previous, before=before, chosen=chosen)
     planner_logits(program, chosen)
     return program

@@ -32,7 +32,7 @@ from unmask.programs.program import (
     Vocabulary,
     program_in_length,
 )
-from unmask.programs.recurrences.slot_registers import tell_apart
+from unmask.programs.recurrences.slot_registers import compare_with_zero
 
 
 class PrintedRows:
@@ -42,22 +42,22 @@ class PrintedRows:
         self._family = family
         self.slots = self._computed(items, N)
         self.rows = N + self.slots
-        place = n - N
-        kind = self._computed(item, N, place)
+        item_index = n - N
+        kind = self._computed(item, N, item_index)
         self.is_gate, self.is_and = kind < 0, kind.equals(-1)
-        bit = self._computed(deciding_bit, N, place)
+        bit = self._computed(deciding_bit, N, item_index)
         self.decided_by = [choose(n < N, 0, bit.equals(value)) for value in (0, 1)]
         self.is_wire = choose(n < N, 0, bit < 2)
-        self.source = choose(n < N, n, self._computed(source_row, N, place))
-        self.gate = N + self._computed(gate_of, N, place)
+        self.source = choose(n < N, n, self._computed(source_row, N, item_index))
+        self.gate = N + self._computed(gate_of, N, item_index)
 
     def _computed(self, function: Metered, *operands: Expression) -> Expression:
         return computed_by(MachineCall(function, (self._family.machine,), self._family.bound), *operands)
 
     def look_up(self, program: Program, layer: LayerBuilder) -> HeadBuilder:
         """A head with which every wire reads its source; all other rows read themselves."""
-        here = program.code("here", n, room=self.rows)
-        return lookup(layer, program.code("source", self.source, room=self.rows), here)
+        row_code = program.code("here", n, room=self.rows)
+        return lookup(layer, program.code("source", self.source, room=self.rows), row_code)
 
     def gather(self, program: Program, layer: LayerBuilder) -> HeadBuilder:
         """A head with which every gate sees its wires; the letters see the wires of the last gate."""
@@ -101,7 +101,7 @@ def printed_predictor(rows: PrintedRows, vocabulary: Vocabulary) -> Program:
         layer.mlp.write(conjunction(layer.mlp, fetched[value : value + 1], [other]), decides)
     layer = program.layer()
     rows.gather(program, layer).copy(decides, share)
-    tell_apart(layer.mlp, share, some, none)
+    compare_with_zero(layer.mlp, share, some, none)
     _read_out(program, rows, vocabulary, some, none)
     return program
 

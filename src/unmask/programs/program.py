@@ -1,4 +1,4 @@
-"""Program: what a transformer does, over named registers, before its weights are numbers.
+"""Program: a transformer over named registers, before its weights are numbers.
 
     registers   names for the columns of the residual stream; the first is `one`, which is 1 in every row
     positions   per register: a declared expression in (n, N), as bits, a flag or a one-hot code
@@ -147,16 +147,16 @@ def vocabulary_of(
     return Vocabulary(tuple(named), letters, special)
 
 
-def free_name(choices: Sequence[str], taken: Sequence[str]) -> str:
-    """The first name that is free; if all are taken, the last one with a number."""
-    free = [name for name in choices if name not in taken]
-    numbered = (f"{choices[-1]}{i}" for i in range(len(taken) + 1))
-    return free[0] if free else next(name for name in numbered if name not in taken)
+def free_name(choices: Sequence[str], used: Sequence[str]) -> str:
+    """Return the first name that is not used; if all are used, the last one with a number."""
+    free = [name for name in choices if name not in used]
+    numbered = (f"{choices[-1]}{i}" for i in range(len(used) + 1))
+    return free[0] if free else next(name for name in numbered if name not in used)
 
 
 Columns = np.ndarray
 Weight = Coefficient | np.ndarray
-"""A coefficient by name, or integers of F_p taken from the weights of another model."""
+"""A coefficient by name, or integers of F_p from the weights of another model."""
 
 Form = Sequence[tuple[Columns, Weight]]
 """Σ weight·column: one column of a query or a key."""
@@ -193,7 +193,7 @@ class HeadBuilder:
     value: list[Edges] = field(default_factory=list)
     width: int = 0
     blocks: list[tuple[int, int]] = field(default_factory=list)
-    """The columns [first, last) for one bit of a code; a head of a program for every N has them once for every bit."""
+    """The columns [first, last) for one bit of a code; a program for every N has one block for all bits of a code."""
     rising: list[tuple[int, int]] = field(default_factory=list)
     """The blocks that are repeated from the lowest bit on; other blocks are repeated from the highest bit on."""
 
@@ -207,7 +207,7 @@ class HeadBuilder:
             self.rising.append((first, self.width))
 
     def column(self, query: Form, key: Form) -> None:
-        """Append one column: ⟨query form, key form⟩ is added to the score."""
+        """Append one column: the product of the query form and the key form is added to the score."""
         for side, form in ((self.query, query), (self.key, key)):
             for columns, weight in form:
                 columns = np.atleast_1d(columns)

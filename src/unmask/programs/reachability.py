@@ -34,14 +34,14 @@ def squaring_slots(vertices: int) -> int:
 class SquaringRegisters:
     """Codes and flags of the rows; `zero` flags the entries that are 0."""
 
-    here: Columns
-    given_address: Columns  # of an entry: its bit of the input
+    row_code: Columns
+    input_address: Columns  # of an entry: its bit of the input
     factor_addresses: list[Columns]  # of a product: its two entries
     entry: Columns  # of a product: the entry that it belongs to; of an entry: itself
     is_entry: Columns
     no_product: Columns
     diagonal: Columns
-    given: Columns
+    input_is_zero: Columns
     zero: Columns
     factor_is_zero: Columns
     product: Columns
@@ -49,13 +49,13 @@ class SquaringRegisters:
 
 
 def squaring_registers(program: Program, vertices: int) -> SquaringRegisters:
-    """All registers; rows for which an address has no meaning read themselves."""
+    """Add all registers. A row that does not need an address has its own address there, so that it reads itself."""
     v = vertices
     first_entry = N + v**3
     is_entry, is_product = n >= first_entry, both(n >= N, n < first_entry)
     i, j, k = (n - N) // v**2, (n - N) // v % v, (n - N) % v
-    own = n - first_entry
-    own_i, own_j = v - 1 - own // v, own % v
+    entry_index = n - first_entry
+    entry_i, entry_j = v - 1 - entry_index // v, entry_index % v
 
     def number(row: Expression, column: Expression) -> Expression:
         return (v - 1 - row) * v + column
@@ -63,16 +63,16 @@ def squaring_registers(program: Program, vertices: int) -> SquaringRegisters:
     program.registers["one"] = ("0",)  # named like the other flags of these programs, which folders name by a number
     factors = [first_entry + number(i, k), first_entry + number(k, j)]
     return SquaringRegisters(
-        here=program.code("here", n),
-        given_address=program.code("input address", choose(is_entry, own_i * v + own_j, n)),
+        row_code=program.code("here", n),
+        input_address=program.code("input address", choose(is_entry, entry_i * v + entry_j, n)),
         factor_addresses=[
             program.code(f"factor {side} address", choose(is_product, factor, n)) for side, factor in enumerate(factors)
         ],
-        entry=program.code("entry", choose(is_entry, own, choose(is_product, number(i, j), 0))),
+        entry=program.code("entry", choose(is_entry, entry_index, choose(is_product, number(i, j), 0))),
         is_entry=program.flag("is an entry", is_entry, 1),
         no_product=program.flag("no product", choose(is_product, 0, 1), 1),
-        diagonal=program.flag("on the diagonal", both(is_entry, own_i.equals(own_j)), 1),
-        given=program.register("given 0"),
+        diagonal=program.flag("on the diagonal", both(is_entry, entry_i.equals(entry_j)), 1),
+        input_is_zero=program.register("given 0"),
         zero=program.register("zero", 2),
         factor_is_zero=program.register("factor is zero", 2),
         product=program.register("product"),
@@ -83,7 +83,7 @@ def squaring_registers(program: Program, vertices: int) -> SquaringRegisters:
 def multiply(layer: LayerBuilder, registers: SquaringRegisters) -> None:
     """product = ¬(left factor is 0) ∧ ¬(right factor is 0)."""
     for address, target in zip(registers.factor_addresses, registers.factor_is_zero, strict=True):
-        lookup(layer, address, registers.here).copy(registers.zero[0], target)
+        lookup(layer, address, registers.row_code).copy(registers.zero[0], target)
     layer.mlp.write(nor(layer.mlp, [registers.factor_is_zero]), registers.product)
 
 
@@ -97,13 +97,13 @@ def gather(layer: LayerBuilder, registers: SquaringRegisters) -> None:
 
 def load(mlp: MlpBuilder, registers: SquaringRegisters, *, unless: Sequence[Columns] = ()) -> None:
     """An entry is 0 if its bit of the input is 0, except on the diagonal and in rows that `unless` flags."""
-    unit = conjunction(mlp, registers.given, [np.concatenate([registers.diagonal, *unless])])
+    unit = conjunction(mlp, registers.input_is_zero, [np.concatenate([registers.diagonal, *unless])])
     mlp.write(unit, registers.zero)
 
 
 def look_up_input(layer: LayerBuilder, registers: SquaringRegisters, bit_is_zero: Columns) -> None:
-    """given = [the bit of the input is 0]."""
-    lookup(layer, registers.given_address, registers.here).copy(bit_is_zero, registers.given)
+    """input_is_zero = [the bit of the input is 0]."""
+    lookup(layer, registers.input_address, registers.row_code).copy(bit_is_zero, registers.input_is_zero)
 
 
 def squaring_planner(vertices: int, vocabulary: Vocabulary) -> Program:
@@ -153,7 +153,7 @@ def squaring_predictor(vertices: int, vocabulary: Vocabulary) -> Program:
 
 
 def _some(mlp: MlpBuilder, registers: SquaringRegisters, reachable: Columns) -> None:
-    """reachable = [the share of products is above 0], as a complement."""
+    """reachable = [the share of products is above 0] = 1 - [it is 0]."""
     unit = mlp.units(1, bias=ONE)
     mlp.read(unit, registers.share, -TOP)
     mlp.write(unit, reachable, -ONE)
@@ -179,9 +179,9 @@ def squaring_loop(vertices: int, vocabulary: Vocabulary) -> Program:
     look_up_input(first, registers, bit_is_zero)
     load(first.mlp, registers)
     multiply(second, registers)
-    clear(itself(second, registers.here), registers.factor_is_zero, registers.product)
+    clear(itself(second, registers.row_code), registers.factor_is_zero, registers.product)
     gather(third, registers)
-    clear(itself(third, registers.here), registers.share, registers.zero)
+    clear(itself(third, registers.row_code), registers.share, registers.zero)
     unit = third.mlp.units(1)
     third.mlp.read(unit, registers.is_entry)
     third.mlp.read(unit, registers.share, -TOP)

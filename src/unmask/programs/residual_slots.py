@@ -1,6 +1,24 @@
 """A residual stream that is stored in slots: how it is written and read, and slots that draw noise.
 
-`theorems/plt_to_mdm.py` uses it: a masked diffusion model simulates a loop, and keeps the stream of the loop in slots.
+Given:     a looped transformer, whose residual stream has R rows of E numbers of F_p.
+Result:    the parts of a masked diffusion model that keeps this stream in R·E slots between two steps: one step of the
+           model is one loop of the transformer (`theorems/plt_to_mdm.py` puts the parts together).
+
+Idea. The alphabet contains all numbers of F_p, so a slot stores one number as its symbol: slot (r, e) stores entry e of
+row r (`SlotLayout`). One row of the model, the *host* of r, simulates row r of the source. In each step, a host first
+reads the E slots of its row (`StreamReader`), then the layers of the loop are simulated in the hosts, and finally each
+slot looks up its entry in its host, and its logits choose this number as the symbol (`SlotAddresses.host`). A slot may
+also store a digit of one more number (`Digits`), which saves a slot.
+
+Two readers have the same result. `HeadPerEntry` takes one head per entry: host r looks up slot (r, e). `OneHead` takes
+one head for all entries, which attends to the E slots of row r with equal weights:
+
+    expand      slot (r, e) writes bit k of its number, and the sign, to the columns for entry e; 0 to all others
+    fetch       host r averages each column over its slots; a bit is 1 if the average is above 0 (THRESH)
+    restore     entry e = Σ_k 2^(k-p)·bit_k of the positive part - the same of the negative part
+
+A slot whose logits are `noise_logits` draws a number again in each step: Gumbel noise on these logits has nearly the
+law of the noise that a stochastic loop adds to its stream.
 """
 
 from collections.abc import Sequence
@@ -25,8 +43,8 @@ from unmask.programs.program import B, Coefficient, Columns, HeadBuilder, LayerB
 class SlotLayout:
     """Where a residual stream is stored in slots: `rows` rows of `entries` numbers each, from position `first` on.
 
-    After them comes one slot for each of the last `answers` rows (lem:idenitity-dump). If `packed`, the first of these
-    takes the slot of the very last number, which the other slots of its row hold as `Digits`.
+    After them comes one answer slot for each of the last `answers` rows (lem:idenitity-dump). If `packed`, the first
+    answer takes the slot of the very last number, which the other slots of its row store as `Digits`.
 
     Statement:    R rows of E numbers are stored as symbols in R·E slots, and read back by the rows that host them.
     Construction: the alphabet is F_p itself. Slot (r, e) is number r·E + e; row r has one host.
@@ -70,7 +88,7 @@ class SlotLayout:
 
     @property
     def row(self) -> Expression:
-        """The row that a position belongs to: itself before the slots, then the stored row, then that of the answer."""
+        """The row that a position belongs to: itself before the slots, the row of a stored number, or of an answer."""
         answer = self.rows - 1 if self.answers == 1 else self.rows - self.answers + (n - self.first_answer)
         return choose(n < self.first, n, choose(self.storing, (n - self.first) // self.entries, answer))
 
@@ -82,13 +100,17 @@ class SlotLayout:
 
 @dataclass(frozen=True, eq=False)
 class SlotAddresses:
-    """Codes of the row that a position belongs to, stores and hosts; where there is none, that of no existing row."""
+    """Codes of the row that a position belongs to, of the row that it stores, and of the row that it hosts.
+
+    A position that stores or hosts nothing has the code of a row that does not exist. `other_entries` is the complement
+    of the one-hot code of the entry. `guest` flags the positions that host nothing.
+    """
 
     row: Columns
     stored: Columns
     hosted: Columns
     entry: Columns
-    others: Columns
+    other_entries: Columns
     storing: Columns
     guest: Columns
 
@@ -101,24 +123,24 @@ class SlotAddresses:
             stored=program.code("stored row", layout.stored, bits),
             hosted=program.code("hosted row", choose(layout.hosting, layout.row, nowhere), bits),
             entry=program.code("entry", layout.entry, bits_for(layout.entries)),
-            others=program.register("other entries", layout.entries, AllBut(layout.entry)),
+            other_entries=program.register("other entries", layout.entries, AllBut(layout.entry)),
             storing=program.flag("storing", layout.storing),
             guest=program.flag("guest", layout.hosting.equals(0)),
         )
 
     def host(self, layer: LayerBuilder) -> HeadBuilder:
-        """LOOKUP of the host of this row."""
+        """LOOKUP of the host of the row that this position belongs to."""
         return lookup(layer, self.row, self.hosted)
 
     def slot(self, layer: LayerBuilder, entry: int) -> HeadBuilder:
-        """LOOKUP of the slot that stores an entry of this row."""
+        """LOOKUP of the slot that stores this entry of the row."""
         head = layer.head()
         query = [*scaled(self.row, B), *constant_code(entry, self.entry.size, head.one)]
         match(head, query, np.concatenate([self.stored, self.entry]))
         return head
 
     def slots(self, layer: LayerBuilder) -> HeadBuilder:
-        """A head that attends equally to all slots of this row, with a weight of at least 2^-p."""
+        """Add a head that attends to all slots of the row with equal weights, which are at least 2^-p."""
         head = layer.head()
         eq(head, self.row, self.stored)
         return head
@@ -126,11 +148,11 @@ class SlotAddresses:
 
 @dataclass(frozen=True)
 class Digits:
-    """A number v stored in `count` slots, each of which also stores a number of its own.
+    """A number v that is stored in `count` slots, each of which also stores another number.
 
-    Slot j holds the j-th group of `bits` bits of |v|, with the sign of v. Such a digit is one of -(2^bits - 1) …
+    Slot j stores the j-th group of `bits` bits of |v|, with the sign of v. Such a digit is one of -(2^bits - 1) …
     2^bits - 1, and v = Σ_j digit_j·2^(bits·j). All terms have one sign, so no sum clips. A slot with the number w and a
-    digit d ≠ 0 holds a symbol for the pair (w, d). With one slot there is a symbol for every pair of numbers, with 2p
+    digit d ≠ 0 has a symbol for the pair (w, d). With one slot there is a symbol for every pair of numbers, with 2p
     slots or more there are only three digits.
     """
 
@@ -160,7 +182,7 @@ class Digits:
 
 @dataclass(frozen=True, eq=False)
 class SpreadNumber:
-    """The entry `entry` of one row, stored as digits in the slots of the entries `carriers` instead of its own slot."""
+    """The entry `entry` of the last row, which is stored as digits in the slots of the entries `carriers`."""
 
     digits: Digits
     carriers: np.ndarray
@@ -178,6 +200,7 @@ class StreamReader(Protocol):
     """Reads the stored numbers into hosts, in three successive layers: expand, fetch, restore."""
 
     expands: bool
+    """Whether `expand` adds anything to its layer."""
 
     def embed(self, program: Program, symbols: np.ndarray, numbers: Sequence[int] | range) -> None: ...
 
@@ -186,12 +209,12 @@ class StreamReader(Protocol):
     def fetch(self, layer: LayerBuilder) -> None: ...
 
     def restore(self, head: HeadBuilder, entries: np.ndarray, target: Columns) -> None:
-        """In a SELF head: target_i += the number of entry entries[i], which is 0 if nothing is stored yet."""
+        """In a SELF head: target_i += the number of entry entries[i]; 0 if nothing is stored yet."""
         ...
 
 
 class HeadPerEntry:
-    """One LOOKUP per entry."""
+    """A reader with one LOOKUP per entry."""
 
     expands = False
 
@@ -204,7 +227,7 @@ class HeadPerEntry:
         program.embed(symbols, self.number, np.array(numbers))
 
     def expand(self, layer: LayerBuilder) -> None:
-        """Do nothing."""
+        """Add nothing: a number is fetched as it is."""
 
     def fetch(self, layer: LayerBuilder) -> None:
         heads = [self.at.slot(layer, entry) for entry in range(self.fetched.size)]
@@ -222,17 +245,17 @@ class HeadPerEntry:
 
 
 class OneHead:
-    """One head for all entries: every bit of the positive and of the negative part has a column per entry."""
+    """A reader with one head for all entries: every bit of the positive and negative part has a column per entry."""
 
     expands = True
 
     def __init__(
         self, program: Program, at: SlotAddresses, entries: int, planes: int, spread: SpreadNumber | None = None
     ) -> None:
-        self.at, self.entries, self.number = at, entries, spread
+        self.at, self.entries, self.spread_number = at, entries, spread
         self.plane = program.register("bit planes", [f"{sign}{k}" for sign in "+-" for k in range(planes)])
         labels = [f"{sign}{k} of {e}" for sign in "+-" for k in range(planes) for e in range(entries)]
-        self.spread, self.averaged, self.bit = (
+        self.bit_by_entry, self.averaged, self.bit = (
             program.register(name, labels) for name in ("bits by entry", "averaged bits", "fetched bits")
         )
         self.planes = planes
@@ -244,20 +267,21 @@ class OneHead:
                 program.embed(symbols[magnitudes[sign] >> k & 1 == 1], column)
 
     def expand(self, layer: LayerBuilder) -> None:
-        negated = np.tile(self.at.others, self.plane.size)[:, None]
-        layer.mlp.write(conjunction(layer.mlp, np.repeat(self.plane, self.entries), negated), self.spread)
-        if self.number is None:
+        negated = np.tile(self.at.other_entries, self.plane.size)[:, None]
+        layer.mlp.write(conjunction(layer.mlp, np.repeat(self.plane, self.entries), negated), self.bit_by_entry)
+        number = self.spread_number
+        if number is None:
             return
-        digits, bits = self.number.digits, self.spread.reshape(2, self.planes, self.entries)[..., self.number.entry]
-        for j, entry in enumerate(self.number.carriers):
-            units = conjunction(layer.mlp, self.number.digit, [[self.at.others[entry]]] * self.number.digit.size)
+        digits, bits = number.digits, self.bit_by_entry.reshape(2, self.planes, self.entries)[..., number.entry]
+        for j, entry in enumerate(number.carriers):
+            units = conjunction(layer.mlp, number.digit, [[self.at.other_entries[entry]]] * number.digit.size)
             for digit, unit in zip(digits.values, units, strict=True):
                 size = digits.weight(abs(digit), j)
                 planes = [k for k in range(self.planes) if size >> k & 1]
                 layer.mlp.write(unit, bits[int(digit < 0), planes])
 
     def fetch(self, layer: LayerBuilder) -> None:
-        self.at.slots(layer).copy(self.spread, self.averaged)
+        self.at.slots(layer).copy(self.bit_by_entry, self.averaged)
         threshold(layer.mlp, self.averaged, self.bit)
 
     def restore(self, head: HeadBuilder, entries: np.ndarray, target: Columns) -> None:

@@ -50,16 +50,16 @@ class _Bits:
         self.zero, self.unit, self.masked = (self.program.register(name) for name in ("zero", "unit", "masked"))
         for role, register in (("reject", self.zero), ("accept", self.unit), ("mask", self.masked)):
             self.program.embed(self.vocabulary[role], register)
-        self.here = self.program.code("here", n)
+        self.row_code = self.program.code("here", n)
 
     def fetch(self, layer: LayerBuilder, name: str, rows: Sequence[int]) -> tuple[Columns, Columns, Columns]:
         """Look up zero, unit and masked of the row that a table names for every row."""
         address = self.program.code(f"address {name}", np.array(rows))
-        return self._copied(lookup(layer, address, self.here), name)
+        return self._copied(lookup(layer, address, self.row_code), name)
 
     def fetch_row(self, layer: LayerBuilder, name: str, row: int) -> tuple[Columns, Columns, Columns]:
-        """The same, with one row for all rows."""
-        return self._copied(lookup_row(layer, row, self.here), name)
+        """Look up zero, unit and masked of one row, the same for every row."""
+        return self._copied(lookup_row(layer, row, self.row_code), name)
 
     def _copied(self, head: HeadBuilder, name: str) -> tuple[Columns, Columns, Columns]:
         zero, unit, masked = (self.program.register(f"{name} {kind}") for kind in ("zero", "unit", "masked"))
@@ -76,7 +76,7 @@ class _Bits:
         blocked: Sequence[Columns],
         says: tuple[Columns, Columns],
     ) -> None:
-        """says += the value of the gate of every row; 0 if the row has no gate or is blocked.
+        """Add to `says` the value of the gate of every row; 0 if the row has no gate or is blocked.
 
         unit of ab = ReLU([table(ab)] - [left ≠ a] - [right ≠ b] - blocked), for the value 1, and likewise for 0.
         """
@@ -96,7 +96,7 @@ class _Bits:
 
 
 def value_logits(bits: _Bits, says_zero: Columns, says_unit: Columns) -> None:
-    """Logits: B·says one - B·says zero for 1, the negative for 0. If neither is set, the slot is a coin."""
+    """Set the logits: B·says one - B·says zero for 1, the negative for 0. If neither is set, the slot is a coin."""
     for role, sign in (("accept", B), ("reject", -B)):
         bits.program.read_out(bits.vocabulary[role], says_unit, sign)
         bits.program.read_out(bits.vocabulary[role], says_zero, -sign)
@@ -178,14 +178,14 @@ def in_place_programs(layout: Layout) -> dict[str, Program]:
         reads = [(s.left, s.right) if isinstance(s, TableGate) else (k, k) for k, s in enumerate(steps)]
         left, right = zip(*reads, strict=True)
         operands.append((bits.fetch(layer, f"left {t}", left), bits.fetch(layer, f"right {t}", right)))
-    others = [program.register(f"not pass {t}") for t in range(1, len(passes))]
-    for passed, other in enumerate(others):
+    not_in_pass = [program.register(f"not pass {t}") for t in range(1, len(passes))]
+    for passed, not_this_pass in enumerate(not_in_pass):
         unit = layer.mlp.units(1, bias=ONE)
         layer.mlp.read(unit, bits.masked, -ONE)
         for j, (zero, one, _) in enumerate(counter):
             layer.mlp.read(unit, zero if passed >> j & 1 else one, -ONE)
-        layer.mlp.write(unit, other, -ONE)
-        layer.mlp.offset(other, ONE)
+        layer.mlp.write(unit, not_this_pass, -ONE)
+        layer.mlp.offset(not_this_pass, ONE)
     says = program.register("says 0"), program.register("says 1")
     table = program.layer()
     start = program.flag("starts with 0", np.array([step is None for step in first], dtype=np.int64))
@@ -193,9 +193,9 @@ def in_place_programs(layout: Layout) -> dict[str, Program]:
     table.mlp.read(unit, start)
     table.mlp.read(unit, bits.masked)
     table.mlp.write(unit, says[0])
-    for t, (steps, sides, other) in enumerate(zip(later, operands, others, strict=True), 1):
+    for t, (steps, gate_operands, not_this_pass) in enumerate(zip(later, operands, not_in_pass, strict=True), 1):
         always = [TableGate(constant_table(False), k, k) if step is None else step for k, step in enumerate(steps)]
-        bits.gates(table.mlp, f"{t}: ", always, sides, [other], says)
+        bits.gates(table.mlp, f"{t}: ", always, gate_operands, [not_this_pass], says)
     value_logits(bits, *says)
 
     planner = Program(bits.vocabulary.symbols, 2, 0, len(first))

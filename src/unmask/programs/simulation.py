@@ -1,9 +1,18 @@
 """A given transformer, the *source*, inside a larger program: the basis of conversions between frameworks.
 
-The simulation is exact in every bit. The residual stream of the source is one register with its columns in the same
-order, so every sum has the same terms in the same order. All other columns of the larger row add zeros, which do not
-change a sum. A head has the query and key columns of the source first. After them come the columns that restrict what
-it sees: BOOST, FOCUS and HIDE, as a `Guard` adds them. `CausalCopies` gives an unmasked program causal attention.
+Given:     a source, and a program under construction.
+Result:    layers of the program that compute the layers of the source in some of its rows (`Simulation`); the residual
+           stream of the source is a register of the program.
+
+Idea. The simulation is exact in every bit, because it adds the same numbers in the same order. The register has the
+columns of the source in their order, and every matrix of the source is copied to these columns (`moved`). All other
+columns of the program add zeros to a sum, which do not change it. A head of the program starts with the query and key
+columns of the source. A `Guard` then adds columns that restrict which rows the head sees: BOOST, FOCUS and HIDE.
+
+    x ← x + Σ_heads softmax(x·W_Q·(x·W_K)^T + guard)·x·W_V,     x ← x + MLP(x)           x: the register
+
+`SharedAttention` and `CausalCopies` simulate causal attention in an unmasked program, in two ways: by columns whose
+number grows with the number of rows, and by a few copies of every row.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,7 +47,7 @@ class Simulation:
     def of(
         cls, program: Program, source: Transformer, name: str, declaration: Declaration | None = None
     ) -> "Simulation":
-        """Add a register for the source; with `declaration`, it starts with the source's positions."""
+        """Add a register for the stream of the source; `declaration` gives its positional encoding."""
         return cls(source, program.register(name, column_labels(source), declaration))
 
     @property
@@ -58,7 +67,7 @@ class Simulation:
         program.embed(np.full(int(same.sum()), alias), self.work[embed.column[same]], embed.value[same])
 
     def embed_in(self, head: HeadBuilder, onehot: Columns, positions: Columns) -> None:
-        """In a SELF head: work += embed[symbol] + positions, where `onehot` is before `positions`."""
+        """In a SELF head: work += embed[symbol] + positions; the columns `onehot` must be before `positions`."""
         embed = self.source.embed
         head.value.append(Edges(onehot[embed.row], self.work[embed.column], embed.value))
         head.copy(positions, self.work)
@@ -71,10 +80,10 @@ class Simulation:
         work: Columns | None = None,
         keys: Columns | None = None,
     ) -> None:
-        """Add layer `number` of the source, if it exists, with the stream `work` (by default that of the simulation).
+        """Add layer `number` of the source, if it exists.
 
-        Queries are computed from `work` and results are added to it. Keys and values are computed from the stream
-        `keys`, by default the same.
+        Queries are computed from the stream `work`, by default that of the simulation, and results are added to it.
+        Keys and values are computed from the stream `keys`, by default the same.
         """
         if number >= self.depth:
             return
@@ -89,16 +98,12 @@ class Simulation:
     def scores(
         self, number: int, layer: LayerBuilder, work: Columns, keys: Columns
     ) -> Iterator[tuple[Head, HeadBuilder]]:
-        """Add a head with the same scores, and no values yet, for each head of layer `number` of the source."""
+        """Add a head for each head of layer `number` of the source, with the same scores and no values yet."""
         for source_head in self.source.layers[number].heads:
-            head = layer.head()
-            head.width = source_head.wq.shape[1]
-            head.query.append(moved(source_head.wq, work))
-            head.key.append(moved(source_head.wk, keys))
-            yield source_head, head
+            yield source_head, head_with_scores(layer, source_head, work, keys)
 
     def mlp(self, number: int, layer: LayerBuilder, work: Columns | None = None) -> None:
-        """The MLP of layer `number` of the source."""
+        """Add the MLP of layer `number` of the source."""
         work = self.work if work is None else work
         mlp = self.source.layers[number].mlp
         units = layer.mlp.units(mlp.b1.size, bias=mlp.b1)
@@ -115,8 +120,10 @@ class Simulation:
         outputs = np.arange(out.shape[0]) if outputs is None else outputs
         index_of = np.full(out.shape[0], -1)
         index_of[outputs] = np.arange(len(outputs))
-        wanted = index_of[out.row] >= 0
-        head.value.append(Edges(work[out.column[wanted]], target[index_of[out.row[wanted]]], out.value[wanted]))
+        is_copied = index_of[out.row] >= 0
+        head.value.append(
+            Edges(work[out.column[is_copied]], target[index_of[out.row[is_copied]]], out.value[is_copied])
+        )
 
     def read_out(
         self, program: Program, final: Columns, symbols: np.ndarray | None = None, *, without: int | None = None
@@ -124,8 +131,17 @@ class Simulation:
         """Set the logit of symbols[i] (by default i) to out[i]·final, except for i = `without`."""
         out = self.source.out
         symbols = np.arange(out.shape[0]) if symbols is None else symbols
-        kept = out.row != (-1 if without is None else without)
-        program.readout.append(Edges(symbols[out.row[kept]], final[out.column[kept]], out.value[kept]))
+        is_read = out.row != (-1 if without is None else without)
+        program.readout.append(Edges(symbols[out.row[is_read]], final[out.column[is_read]], out.value[is_read]))
+
+
+def head_with_scores(layer: LayerBuilder, source_head: Head, queries: Columns, keys: Columns) -> HeadBuilder:
+    """Add a head with the scores of a head of the source, and no values yet; both arguments are streams."""
+    head = layer.head()
+    head.width = source_head.wq.shape[1]
+    head.query.append(moved(source_head.wq, queries))
+    head.key.append(moved(source_head.wk, keys))
+    return head
 
 
 def source_positions(source: Transformer, row: Expression, only: Expression | None = None) -> TableRows:
@@ -141,8 +157,7 @@ def column_labels(source: Transformer) -> tuple[str, ...]:
 class SharedAttention:
     """The attention kind of a program that simulates several transformers, and a guard for each kind of source.
 
-    If all sources are causal, the program is causal. If one is unmasked, the program is, and `hide_later` makes
-    attention causal for the causal ones.
+    The program is causal if all sources are. Otherwise it is unmasked, and `hide_later` is the guard of causal sources.
     """
 
     kind: Attention
@@ -190,14 +205,14 @@ class CausalCopies:
 
     Row n of the program is a copy of row n mod N, on level K - 1 - n div N.
 
-    Statement:    N rows are kept in K = max(1, ⌈log2 N⌉) copies each. Every copy of row b sees exactly one copy of each
+    Statement:    each of N rows has K = max(1, ⌈log2 N⌉) copies. Every copy of row b sees exactly one copy of each
                   row r <= b, in the order of r, and no copy of a later row.
     Construction: r <= b holds iff there is a bit k above which r and b agree, and r has 0 in bit k and b has 1 (or
                   k = 0 and r_0 <= b_0). There is only one such k. So the copy of r on level k is seen by the queries
                   that have the bits of r above k and a 1 in bit k, whatever their lower bits are: a FOCUS with a care
                   bit per bit,
-                      (c·b_i ¦ wanted_i), (c·one ¦ -care_i),          c = [B/2], two times (p = 1: three times)
-                  where wanted_i = ±care_i. Copies on level k >= 1 of rows with r_k = 1 are hidden (HIDE). The copy on
+                      (c·b_i ¦ required_i), (c·one ¦ -care_i),        c = [B/2], two times (p = 1: three times)
+                  where required_i = ±care_i. Copies on level k >= 1 of rows with r_k = 1 are hidden (HIDE). The copy on
                   level 0 is seen by the queries that have the bits of r above 0 and, if r_0 = 1, a 1 in bit 0: this
                   includes b = r. A query sees early rows on high levels and late rows on low levels, so the levels are
                   in descending order.
@@ -218,7 +233,7 @@ class CausalCopies:
     """The row of which this row is a copy."""
     position: Columns
     """The code of that row."""
-    wanted: Columns
+    required: Columns
     care: Columns
     never: Columns
     """A flag: no query sees this copy."""
@@ -229,19 +244,19 @@ class CausalCopies:
         levels = bits_for(rows)
         assert program.rows == levels * rows
         row, level = n % count, levels - 1 - n // count
-        wanted, care = [], []
+        required, care = [], []
         for i in range(levels):
-            cares = level <= i if i else both(level.equals(0), row % 2)
+            has_requirement = level <= i if i else both(level.equals(0), row % 2)
             bit = choose(level.equals(i), 1, row // (1 << i) % 2)
-            wanted.append(program.register(f"wanted bit {i}", declaration=SignedBits(bit, cares)))
-            care.append(program.flag(f"cares for bit {i}", cares))
+            required.append(program.register(f"wanted bit {i}", declaration=SignedBits(bit, has_requirement)))
+            care.append(program.flag(f"cares for bit {i}", has_requirement))
         never = constant(0)
         for k in range(1, levels):
             never = choose(level.equals(k), row // (1 << k) % 2, never)
         return cls(
             row,
             program.code("row", row, levels),
-            np.concatenate(wanted),
+            np.concatenate(required),
             np.concatenate(care),
             program.flag("for nobody", never),
         )
@@ -252,7 +267,7 @@ class CausalCopies:
 
     def see_earlier(self, head: HeadBuilder, *, copies: int) -> None:
         """Add the columns that make a head causal, after those of the source and a BOOST; `copies` as for FOCUS."""
-        focus(head, self.position[::-1], self.wanted, copies=copies, cares=self.care)
+        focus(head, self.position[::-1], self.required, copies=copies, cares=self.care)
         hide(head, self.never)
 
 

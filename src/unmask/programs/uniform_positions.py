@@ -57,7 +57,7 @@ class FormulaSize:
 class Declared:
     """One register: its formulas with their sizes, and the bits of the largest intermediate value of any of them.
 
-    `table` names the table that it reads, `flaw` says what is wrong with it.
+    `table` names the table that it reads, `flaw` is the reason why the register is refused.
     """
 
     register: str
@@ -132,9 +132,9 @@ def uniformity(program: Program, *, sources: Sequence[Positions] = ()) -> Unifor
 def _declared(name: str, declaration: Declaration, S: int, sources: Sequence[Positions]) -> Declared:
     formulas = tuple(_expressions(declaration))
     flaw = next((flaw for flaw in (flaw_of(e, S) for e in formulas) if flaw is not None), None)
-    known = {} if flaw is not None else fold_parts(formulas, _size)
-    sizes = tuple(known[id(e)] for e in formulas if known)
-    bits = max((size.bits(S) for size in known.values()), default=1)
+    sizes_by_node = {} if flaw is not None else fold_parts(formulas, _size)
+    sizes = tuple(sizes_by_node[id(e)] for e in formulas if sizes_by_node)
+    bits = max((size.bits(S) for size in sizes_by_node.values()), default=1)
     table = None
     if isinstance(declaration, TableRows | TableBits | TableFlag):
         table = "source" if any(declaration.table is source for source in sources) else "given"
@@ -147,8 +147,8 @@ def _declared(name: str, declaration: Declaration, S: int, sources: Sequence[Pos
 
 def _expressions(declaration: Declaration) -> Iterator[Expression]:
     """All expressions that a declaration computes."""
-    for part in ("expression", "row", "only"):
-        expression = getattr(declaration, part, None)
+    for field in ("expression", "row", "only"):
+        expression = getattr(declaration, field, None)
         if expression is not None:
             yield expression
 
@@ -189,12 +189,12 @@ ARITY = {
 
 def _nodes(expression: Expression) -> Iterator[Expression]:
     """Every node once, even if it is shared."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     waiting = [expression]
     while waiting:
         node = waiting.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
+        if id(node) not in visited:
+            visited.add(id(node))
             yield node
             waiting.extend(node.operands)
 
@@ -267,8 +267,8 @@ ORDER = ("uniform", "relative", "given as a table", "refused")
 def growth(programs: Mapping[int, Sequence[Uniformity]], *, at_best: str = "uniform") -> FormulaGrowth:
     """Compare the results for several N (N → one per program, in the same order); the status is never better."""
     lengths = tuple(sorted(programs))
-    first, every = programs[lengths[0]], [found for length in lengths for found in programs[length]]
-    flaws = [flaw for found in every for flaw in found.flaws]
+    first, every = programs[lengths[0]], [result for length in lengths for result in programs[length]]
+    flaws = [flaw for result in every for flaw in result.flaws]
     flaws += [
         f"{len(first)} programs for N = {lengths[0]}, {len(programs[length])} for N = {length}"
         for length in lengths[1:]
@@ -305,7 +305,7 @@ def _outgrown(small: Uniformity, large: Uniformity) -> Iterator[str]:
 
 def _differing(small: Uniformity, large: Uniformity, field: str) -> Iterator[str]:
     """Registers of both programs that differ in a field."""
-    known = {d.register: getattr(d, field) for d in small.declared}
+    small_values = {d.register: getattr(d, field) for d in small.declared}
     for declared in large.declared:
-        if known.get(declared.register, getattr(declared, field)) != getattr(declared, field):
+        if small_values.get(declared.register, getattr(declared, field)) != getattr(declared, field):
             yield declared.register

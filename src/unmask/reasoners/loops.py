@@ -38,7 +38,7 @@ Moment = int | Literal["initial", "final"]
 
 @runtime_checkable
 class Reasoner(Protocol):
-    """What a loop needs from the model itself: its kind, its T and P, and its symbols. `Model` implements it."""
+    """The properties of a model that the loops use: its kind, its T and P, and its symbols. `Model` implements it."""
 
     @property
     def kind(self) -> Kind: ...
@@ -85,68 +85,68 @@ class Medium(Protocol[Tokens, Logits, Symbols, Choice, Residual]):
     # every framework
 
     def copies(self, symbol: str | None, count: int) -> Tokens:
-        """symbol^count; if the model does not have the symbol, the count is 0."""
+        """Return symbol^count; the count is 0 if the model does not have the symbol."""
         ...
 
-    def read(self, step: int, name: str, tokens: Tokens, last: int, *, asked: Choice | None = None) -> Logits:
-        """A whole pass of the named transformer over input · tokens: the logits of the last rows.
+    def read(self, step: int, name: str, tokens: Tokens, last: int, *, requested: Choice | None = None) -> Logits:
+        """Run a whole pass of the named transformer over input · tokens. Return the logits of the last rows.
 
-        Of these rows, only those of the slots `asked` need to be computed.
+        With `requested`, only the rows of these slots need to be computed.
         """
         ...
 
     def decode(self, logits: Logits, *, without: int | None = None) -> Symbols:
-        """The argmax of every row, the lowest index wins a tie; `without` is excluded."""
+        """Return the argmax of every row, without the symbol `without`; the lowest index wins a tie."""
         ...
 
     # masked diffusion
 
-    def taken(self, decisions: Logits) -> Choice:
-        """The slots whose planner row decodes to 1."""
+    def chosen_slots(self, decisions: Logits) -> Choice:
+        """Return the slots whose planner row decodes to 1."""
         ...
 
-    def masks_alone(self, step: int, choice: Choice, canvas: Tokens) -> Choice:
-        """The same choice, but choosing an unmasked slot is an error of this step."""
+    def require_masked(self, step: int, choice: Choice, canvas: Tokens) -> Choice:
+        """Return the same choice; an unmasked slot in it is an error of this step."""
         ...
 
     def surest(self, logits: Logits, k: int, *, without: int) -> Choice:
-        """The k slots of the largest maximal logit, the lowest slot wins a tie."""
+        """Return the k slots with the largest maximal logit; the lowest slot wins a tie."""
         ...
 
     def above_least(self, logits: Logits, *, without: int) -> Choice:
-        """The slots whose maximal logit is above -B."""
+        """Return the slots whose maximal logit is above -B."""
         ...
 
     def overwrite(self, canvas: Tokens, choice: Choice, symbols: Symbols) -> Tokens:
-        """x_i where u_i = 1, y_i elsewhere."""
+        """Return x_i where u_i = 1, y_i elsewhere."""
         ...
 
     # chain of thought
 
     def joined(self, left: Tokens, right: Tokens) -> Tokens:
-        """left · right."""
+        """Return left · right."""
         ...
 
-    def written(self, symbols: Symbols) -> Tokens:
-        """Symbols as tokens that can be read."""
+    def as_tokens(self, symbols: Symbols) -> Tokens:
+        """Return symbols as tokens that can be read."""
         ...
 
     # looped
 
     def embed(self, tokens: Tokens) -> Residual:
-        """H⁰ of input · tokens."""
+        """Return H⁰ of input · tokens."""
         ...
 
     def noisy(self, step: int, residual: Residual) -> Residual:
-        """The stream plus the noise of the tape in the listed columns, if there is a tape."""
+        """Return the stream plus the noise of the tape in the noise columns; without a tape, the stream."""
         ...
 
     def layers(self, moment: Moment, residual: Residual, first: int, last: int) -> Residual:
-        """The stream after the layers [first, last)."""
+        """Return the stream after the layers [first, last)."""
         ...
 
     def last_rows(self, residual: Residual, count: int) -> Logits:
-        """The logits of the last `count` rows."""
+        """Return the logits of the last `count` rows."""
         ...
 
 
@@ -182,7 +182,7 @@ def masked_diffusion(
     step = 0
     while step < model.steps if outside is None else outside.goes_on(canvas):
         plan = None if outside or model.kind == "topk" else _planned(medium, step, canvas)
-        logits = medium.read(step, name, canvas, model.padding, asked=plan)
+        logits = medium.read(step, name, canvas, model.padding, requested=plan)
         if outside is not None:
             plan = outside.choose(step, canvas, logits)
         choice = _by_confidence(medium, logits, mask) if plan is None else plan
@@ -192,13 +192,13 @@ def masked_diffusion(
 
 
 def _planned(medium: Medium[Tokens, Logits, Symbols, Choice, Residual], step: int, canvas: Tokens) -> Choice:
-    """u, computed by the model's own planner."""
-    choice = medium.taken(medium.read(step, "planner", canvas, medium.model.padding))
-    return medium.masks_alone(step, choice, canvas) if medium.model.kind == "smdm" else choice
+    """Return u, the choice of the model's own planner."""
+    choice = medium.chosen_slots(medium.read(step, "planner", canvas, medium.model.padding))
+    return medium.require_masked(step, choice, canvas) if medium.model.kind == "smdm" else choice
 
 
 def _by_confidence(medium: Medium[Tokens, Logits, Symbols, Choice, Residual], logits: Logits, mask: int) -> Choice:
-    """The rule of a topk model, whose slots compete whether masked or not."""
+    """Return the choice of a topk model, in which masked and written slots compete."""
     k = medium.model.k
     return medium.above_least(logits, without=mask) if k is None else medium.surest(logits, k, without=mask)
 
@@ -212,7 +212,7 @@ def _by_confidence(medium: Medium[Tokens, Logits, Symbols, Choice, Residual], lo
 
 
 def looped(medium: Medium[Tokens, Logits, Symbols, Choice, Residual]) -> Tokens:
-    """Yield only the answers, one row each: the last `outputs` rows in order."""
+    """Return the answers: the symbols of the last `outputs` rows in order."""
     model = medium.model
     first, last, count = model.loop
     residual = medium.embed(medium.copies(model.pad, model.padding))
@@ -220,7 +220,7 @@ def looped(medium: Medium[Tokens, Logits, Symbols, Choice, Residual]) -> Tokens:
     for step in stage("loops", range(model.steps)):
         residual = medium.layers(step, medium.noisy(step, residual), first, last)
     residual = medium.layers("final", residual, last, count)
-    return medium.written(medium.decode(medium.last_rows(residual, model.answer_rows)))
+    return medium.as_tokens(medium.decode(medium.last_rows(residual, model.answer_rows)))
 
 
 # Chain of thought, one symbol at a time or a block at a time (kinds cot, pcot).
@@ -238,7 +238,7 @@ def chain_of_thought(medium: Medium[Tokens, Logits, Symbols, Choice, Residual]) 
     generated = medium.copies(None, 0)
     for step in range(model.steps):
         logits = medium.read(step, "model", medium.joined(generated, masks), model.block or 1)
-        generated = medium.joined(generated, medium.written(medium.decode(logits)))
+        generated = medium.joined(generated, medium.as_tokens(medium.decode(logits)))
         yield generated
 
 

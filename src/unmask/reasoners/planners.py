@@ -3,17 +3,17 @@
 | name                 | chooses, among the slots that are still masked                                    |
 |----------------------|-----------------------------------------------------------------------------------|
 | `uniform:K`          | K slots uniformly at random: the reverse of the forward masking process           |
-| `confidence:K`       | the K slots with the largest maximal logit, the lowest slot wins a tie             |
-| `threshold:X`        | every slot whose maximal logit is above X, and always the surest one               |
+| `confidence:K`       | the K slots with the largest confidence, the lowest slot wins a tie               |
+| `threshold:X`        | every slot whose confidence is above X, and always the most confident one         |
 | `left-to-right:K`    | the K leftmost slots                                                              |
 | `blockwise:W:PLANNER`| what PLANNER chooses within the leftmost block of W slots that has a mask          |
 
 They never write a slot twice: a slot that they do not choose stays masked ("remasking" in the sense of LLaDA). Unlike
 the planner of an mdm, they cannot resample a slot. A run with one of them ends when no slot is masked.
 
-A planner answers one question, which slots are written, and sees only integers. A published sampling rule also draws
-the symbols, and may mask or edit written slots: its interface is `Sampler` (`samplers/rule_interface.py`), whose answer
-is the next canvas.
+A planner only chooses slots. It does so from integers (the largest logit of a slot in F_p) or from floats (the
+probability of a slot's likeliest symbol). A `Sampler` (`samplers/rule_interface.py`) is the wider concept: it also
+draws the symbols and may mask or edit written slots. `PlannedSampler` makes a sampler of a planner.
 """
 
 from dataclasses import dataclass, replace
@@ -24,8 +24,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from unmask.errors import PlannerError, shortened
-from unmask.numerics.arithmetic import Precision
-from unmask.numerics.array_types import Bool, Int
+from unmask.numerics.array_types import Bool, Float, Int
 from unmask.reasoners.decoding import PLANNER, Tape
 
 LONGEST_NAME = 200
@@ -33,13 +32,17 @@ LONGEST_NAME = 200
 
 @dataclass(frozen=True)
 class Situation:
-    """The input of a planner before a step: which slots are masked, and the predictor's confidence in each."""
+    """The input of a planner before a step: which slots are masked, and the predictor's confidence in each.
+
+    `first_row` is the row of slot 0, where the random numbers of a tape are addressed. `one` is the number 1 in the
+    units of `confidence`: 2^p for integers of F_p, 1.0 for floats.
+    """
 
     step: int
     first_row: int
     masked: Bool[np.ndarray, "batch slots"]
-    confidence: Int[np.ndarray, "batch slots"]
-    precision: Precision
+    confidence: Int[np.ndarray, "batch slots"] | Float[np.ndarray, "batch slots"]
+    one: int | float
 
 
 @runtime_checkable
@@ -70,21 +73,21 @@ class Confidence:
     k: int
 
     def choose(self, situation: Situation) -> np.ndarray:
-        return surest(situation.confidence, situation.masked, self.k)
+        return choose_surest(situation.confidence, situation.masked, self.k)
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """Every masked slot whose largest logit is above x, and always the most confident slot."""
+    """Every masked slot whose confidence is above x, and always the most confident slot."""
 
     x: Fraction
 
     def choose(self, situation: Situation) -> np.ndarray:
-        # logits are integers, so above x means above its floor; beyond the bound all x are equivalent
-        bound = situation.precision.bound
-        units = max(-bound - 1, min(bound, floor(self.x * situation.precision.one)))
-        sure = situation.confidence > units
-        return (sure & situation.masked) | surest(situation.confidence, situation.masked, 1)
+        limit = self.x * situation.one
+        if isinstance(limit, Fraction):  # of integers: above the limit means above its floor
+            limit = floor(limit)
+        above = (situation.confidence > limit) & situation.masked
+        return above | choose_surest(situation.confidence, situation.masked, 1)
 
 
 @dataclass(frozen=True)
@@ -108,11 +111,18 @@ class Blockwise:
         return self.inner.choose(replace(situation, masked=leftmost_block(situation.masked, self.w)))
 
 
-def parse_planner(text: str, tape: Tape) -> Planner:
-    """The planner of a name such as `uniform:1` or `blockwise:4:confidence:1`; random ones use the tape."""
+def parse_planner(text: str, tape: Tape | None) -> Planner:
+    """Return the planner of a name such as `uniform:1` or `blockwise:4:confidence:1`.
+
+    Random planners read the tape. Without a tape they are refused.
+    """
     name, _, argument = text.partition(":")
     match name:
         case "uniform":
+            if tape is None:
+                raise PlannerError(
+                    f"the planner {shortened(text)!r} is random and cannot be a sampler; use llada:remasking=random"
+                )
             return Uniform(_count(text, argument), tape)
         case "confidence":
             return Confidence(_count(text, argument))
@@ -129,24 +139,23 @@ def parse_planner(text: str, tape: Tape) -> Planner:
     )
 
 
-def surest(confidence: np.ndarray, among: np.ndarray, k: int) -> np.ndarray:
-    """Of some slots, the k with the largest confidence; the lowest slot wins a tie."""
+def choose_surest(confidence: np.ndarray, among: np.ndarray, k: int) -> np.ndarray:
+    """Flag the k slots with the largest confidence among the flagged ones; the lowest slot wins a tie."""
     return _smallest(-confidence, among, k)
 
 
 def leftmost_block(masked: np.ndarray, width: int) -> np.ndarray:
-    """The masked slots of the leftmost block of `width` slots that has one, [..., slots]."""
+    """Flag the masked slots of the leftmost block of `width` slots that has one, [..., slots]."""
     block = np.arange(masked.shape[-1]) // width
     return masked & (block == np.argmax(masked, axis=-1)[..., None] // width)
 
 
-def _smallest(key: np.ndarray, masked: np.ndarray, k: int) -> np.ndarray:
-    """The k masked slots with the smallest key; the lowest slot wins a tie."""
-    last = np.iinfo(np.int64).max
-    order = np.argsort(np.where(masked, key, last), axis=-1, kind="stable")
-    chosen = np.zeros_like(masked)
-    np.put_along_axis(chosen, order[:, :k], True, axis=-1)
-    return chosen & masked
+def _smallest(key: np.ndarray, among: np.ndarray, k: int) -> np.ndarray:
+    """Flag the k slots with the smallest key among the flagged ones; the lowest slot wins a tie."""
+    order = np.lexsort((key, ~among), axis=-1)  # flagged slots first, then by key; the sort is stable
+    chosen = np.zeros_like(among)
+    np.put_along_axis(chosen, order[..., :k], True, axis=-1)
+    return chosen & among
 
 
 def _count(text: str, argument: str) -> int:

@@ -13,16 +13,16 @@ from typing import Any, Protocol, TypeVar
 
 from unmask.errors import ProblemError, WordError, message_of, shortened, shown_value
 from unmask.expressions import Expression
-from unmask.recurrences.rule_functions import LONGEST_REASON, at_line, called, check_function, in_line, shown
+from unmask.recurrences.rule_functions import LONGEST_REASON, arguments_text, at_line, called, check_function, in_line
 from unmask.recurrences.slots import Case, Each, Mapped, Over, Read, Slots
 from unmask.recurrences.system import System
 from unmask.recurrences.unfolding import (
     Fixed,
-    Found,
     FromLetter,
     FromSlot,
     Key,
     Operand,
+    OverRange,
     SlotStep,
     Through,
     Unfolding,
@@ -62,7 +62,7 @@ class ValueDomain(Protocol[Content]):
         """Represent one value."""
         ...
 
-    def apply(self, function: Callable[[tuple[Any, ...]], Any], given: Sequence[Content], key: Key) -> Content:
+    def apply(self, function: Callable[[tuple[Any, ...]], Any], arguments: Sequence[Content], key: Key, /) -> Content:
         """Represent a function of values; `key` is the slot that needs it."""
         ...
 
@@ -77,8 +77,13 @@ class PlainValues:
     def constant(self, value: Any) -> Any:
         return value
 
-    def apply(self, function: Callable[[tuple[Any, ...]], Any], given: Sequence[Any], key: Key) -> Any:  # noqa: ARG002
-        return function(tuple(given))
+    def apply(
+        self,
+        function: Callable[[tuple[Any, ...]], Any],
+        arguments: Sequence[Any],
+        key: Key,  # noqa: ARG002
+    ) -> Any:
+        return function(tuple(arguments))
 
     def union(self, sets: Sequence[Any], gather: Callable[[frozenset], Any], key: Key) -> Any:  # noqa: ARG002
         return gather(frozenset().union(*sets))
@@ -139,42 +144,47 @@ class Interpreter:
             if isinstance(operand, FromSlot):
                 return values[operand.key]
             if isinstance(operand, FromLetter):
-                return word[operand.place]
+                return word[operand.position]
             if isinstance(operand, Fixed):
                 return domain.constant(operand.value)
             if isinstance(operand, Through):
-                inner, read = value(operand.operand), operand.read
-                # the function of a read over a range iterates over the members of each(…) itself
-                return inner if isinstance(read, Each) else domain.apply(lambda one: mapped(read, *one), [inner], key)
-            return found(operand)
+                content, read = value(operand.operand), operand.read
+                if isinstance(read, Each):  # the function of a read over a range iterates over the members itself
+                    return content
+                return domain.apply(lambda arguments: mapped(read, *arguments), [content], key)
+            return over_range(operand)
 
-        def found(operand: Found) -> Content:
+        def over_range(operand: OverRange) -> Content:
             over = operand.over
 
-            def items(given: tuple[Any, ...]) -> frozenset:
-                return self._cached(over, given, lambda: found_by(over, given, key), key)
+            def items(arguments: tuple[Any, ...]) -> frozenset:
+                return self._cached(over, arguments, lambda: found_by(over, arguments, key), key)
 
-            sets = [domain.apply(items, [value(part) for part in listed], key) for listed in operand.operands]
+            sets = [domain.apply(items, [value(inner) for inner in operands], key) for operands in operand.operands]
             return domain.union(sets, lambda union: gathered(over, union), key)
 
-        def result(given: tuple[Any, ...]) -> Any:
-            return self._cached(case, given, lambda: result_of(group, case, given, key), key)
+        def result(arguments: tuple[Any, ...]) -> Any:
+            return self._cached(case, arguments, lambda: result_of(group, case, arguments, key), key)
 
         return domain.apply(result, [value(operand) for operand in step.operands], key)
 
-    def _cached(self, rule: Case | Over, given: tuple[Any, ...], compute: Callable[[], Any], key: Key) -> Any:
-        asked = id(rule), given
-        if asked not in self._called:
+    def _cached(self, rule: Case | Over, arguments: tuple[Any, ...], compute: Callable[[], Any], key: Key) -> Any:
+        call = id(rule), arguments
+        if call not in self._called:
             result = compute()
             if len(self._called) < ASKED_AGAIN:
-                check_function(lambda _: compute(), [(given, result)], what_gives(rule, _where(key)))
-            self._called[asked] = result
-        return self._called[asked]
+                check_function(lambda _: compute(), [(arguments, result)], what_gives(rule, _where(key)))
+            self._called[call] = result
+        return self._called[call]
 
 
-def found_by(over: Over, given: tuple[Any, ...], where: Key | str) -> frozenset:
-    """The result of the function of `over` for one value of its index: items, or True if it holds (or fails)."""
-    pairs = zip(over.reads, given, strict=True)
+def found_by(over: Over, arguments: tuple[Any, ...], where: Key | str) -> frozenset:
+    """Return what a read over a range finds at one value of its index.
+
+    For `collect` these are the items that its function returns. For `some` it is True if the function is true, for
+    `every` it is True if the function is false; otherwise nothing.
+    """
+    pairs = zip(over.reads, arguments, strict=True)
     choices = [as_set(value, read, over.line) if isinstance(read, Each) else (value,) for read, value in pairs]
     union: set[Any] = set()
     for chosen in product(*choices):
@@ -187,7 +197,7 @@ def found_by(over: Over, given: tuple[Any, ...], where: Key | str) -> frozenset:
 
 
 def as_set(value: Any, read: Read, line: str) -> frozenset:
-    """The set over which each(…) iterates; raise if the value is not a set."""
+    """Return the set over which each(…) iterates; raise if the value is not a set."""
     if isinstance(value, frozenset):
         return value
     error = ProblemError(
@@ -197,7 +207,7 @@ def as_set(value: Any, read: Read, line: str) -> frozenset:
 
 
 def mapped(read: Mapped, value: Any) -> Any:
-    """The value after the function of `.map`, a set as a frozenset."""
+    """Return the result of the function of `.map` for a value, a set as a frozenset."""
     try:
         result = read.function(value)
         if isinstance(result, set):
@@ -205,11 +215,11 @@ def mapped(read: Mapped, value: Any) -> Any:
         hash(result)
     except (Exception, SystemExit) as error:
         reason = message_of(error, LONGEST_REASON)
-        found = ProblemError(
-            f"the function of {read} raises {type(error).__name__} ({reason}) for {shown((value,))}; "
+        problem = ProblemError(
+            f"the function of {read} raises {type(error).__name__} ({reason}) for {arguments_text((value,))}; "
             "it must be defined for all values that are read there, and give what can be looked up"
         )
-        raise at_line(read.line, found) from error
+        raise at_line(read.line, problem) from error
     return result
 
 
@@ -225,13 +235,13 @@ def _collection(over: Over, result: Any, where: Key | str) -> set[Any]:
 
 
 def gathered(over: Over, union: set[Any] | frozenset) -> Any:
-    """The argument of a rule for a read over a range: a truth value, or the set of all items."""
+    """Return the argument of a rule for a read over a range: a truth value, or the set of all items."""
     return frozenset(union) if over.kind == "collect" else bool(union) == (over.kind == "some")
 
 
-def result_of(group: Slots, case: Case, given: tuple[Any, ...], where: Key | str) -> Any:
-    """The value of a rule, as it is listed among the values of the group."""
-    result = called(case.rule, given, _where(where), case.line)
+def result_of(group: Slots, case: Case, arguments: tuple[Any, ...], where: Key | str) -> Any:
+    """Return the result of a rule, as it is listed among the values of the group."""
+    result = called(case.rule, arguments, _where(where), case.line)
     if isinstance(result, set):
         result = frozenset(result)
     try:
@@ -240,16 +250,18 @@ def result_of(group: Slots, case: Case, given: tuple[Any, ...], where: Key | str
         if isinstance(result, Expression):
             raise ProblemError(
                 f"the rule of {_where(where)}{in_line(case.rule, case.line)} gives the formula {result} for "
-                f"{shown(given)}, and a function has no indices; add number({result}, among=[…]) to the reads"
+                f"{arguments_text(arguments)}, and a function has no indices; "
+                f"add number({result}, among=[…]) to the reads"
             ) from None
         raise ProblemError(
             f"the rule of {_where(where)}{in_line(case.rule, case.line)} gives {shown_value(result)} "
-            f"for {shown(given)}, which is not among the values of {group.name}; add it there, or correct the rule"
+            f"for {arguments_text(arguments)}, which is not among the values of {group.name}; "
+            "add it there, or correct the rule"
         ) from None
 
 
 def what_gives(rule: Case | Over, where: str) -> str:
-    """The name of the function of a rule in error messages."""
+    """Return the name of the function of a rule, for error messages."""
     function = rule.rule if isinstance(rule, Case) else rule.function
     return f"the rule of {where}{in_line(function, rule.line)}"
 

@@ -19,7 +19,7 @@ _LIBRARY = str(Path(__file__).parents[1])
 
 
 def line_of_caller() -> str:
-    """The line of the program that calls the current function; empty for calls inside the library."""
+    """Return the line of the program that calls the current function; empty for calls inside the library."""
     frame = sys._getframe(2)
     file = frame.f_code.co_filename
     if file.startswith(_LIBRARY):
@@ -28,7 +28,7 @@ def line_of_caller() -> str:
 
 
 def line_of_function(function: Callable[..., Any], error: BaseException | None = None) -> str:
-    """The line in which a function begins, or the last line of its file in a traceback; empty for `int`."""
+    """Return the line in which a function begins, or the last line of its file in a traceback; empty for `int`."""
     code = getattr(function, "__code__", None)
     if code is None:
         return ""
@@ -55,17 +55,16 @@ ASKED = 32  # repeated calls of the rule of a small table
 MOST_ASKED = 1024  # entries of a large table for which the rule is called again
 
 
-def called(function: Callable[..., Any], given: tuple[Any, ...], where: str, line: str = "") -> Any:
-    """The result of a function of the program; its exceptions become error messages."""
+def called(function: Callable[..., Any], arguments: tuple[Any, ...], where: str, line: str = "") -> Any:
+    """Return the result of a function of the program; its exceptions become error messages."""
     try:
-        return function(*given)
+        return function(*arguments)
     except ProblemError as error:
-        found = in_line(function, line, error)
-        raise type(error)(f"in the rule of {where}{found}: {error}") from error
+        raise type(error)(f"in the rule of {where}{in_line(function, line, error)}: {error}") from error
     except (Exception, SystemExit) as error:  # a rule that calls exit() would end the command without a message
         rule = f"the rule of {where}{in_line(function, line, error)}"
-        if isinstance(error, TypeError) and not _takes(function, len(given)):
-            reads = f"{len(given)} read{'s' if len(given) != 1 else ''}"
+        if isinstance(error, TypeError) and not _takes(function, len(arguments)):
+            reads = f"{len(arguments)} read{'s' if len(arguments) != 1 else ''}"
             raise ProblemError(
                 f"{rule} has {reads}, but its function takes another number of values; give it one parameter "
                 "for each read"
@@ -73,35 +72,36 @@ def called(function: Callable[..., Any], given: tuple[Any, ...], where: str, lin
         reason = message_of(error, LONGEST_REASON)
         raise ProblemError(
             f"{rule} raises {type(error).__name__} ({reason}) "
-            f"for {shown(given)}; it must be defined for all values that its reads may have"
+            f"for {arguments_text(arguments)}; it must be defined for all values that its reads may have"
         ) from error
 
 
 def check_function(
     ask: Callable[[tuple[Any, ...]], Any],
     entries: Sequence[tuple[tuple[Any, ...], Any]],
-    what: str,
+    rule_name: str,
 ) -> None:
     """Raise if a rule returns a different value on a second call. The output of the second call is not shown."""
-    for given, first in islice(cycle(entries), max(len(entries), ASKED)):
+    for arguments, first in islice(cycle(entries), max(len(entries), ASKED)):
         with redirect_stdout(StringIO()):
-            again = ask(given)
+            again = ask(arguments)
         if again is not first and again != first:
             raise ProblemError(
-                f"{what} returns {_one(first)} and then {_one(again)} for {shown(given)}; it must be a pure function, "
-                "without random numbers, a clock or a memory"
+                f"{rule_name} returns {_value_text(first)} and then {_value_text(again)} "
+                f"for {arguments_text(arguments)}; "
+                "it must be a pure function, without random numbers, a clock or a memory"
             )
 
 
 def in_line(function: Callable[..., Any], line: str, error: BaseException | None = None) -> str:
-    """The line where a function of the program begins or raises an error; for built-ins (`int`), the line of use."""
-    found = line_of_function(function, error) or line
-    return f" ({found})" if found else ""
+    """Return " (line … of …)": where a function begins or raises an error; for built-ins (`int`), where it is used."""
+    line = line_of_function(function, error) or line
+    return f" ({line})" if line else ""
 
 
-def shown(given: tuple[Any, ...]) -> str:
-    """The arguments of a rule, for an error message."""
-    return f"({', '.join(map(_one, given))})" if given else "no reads"
+def arguments_text(arguments: tuple[Any, ...]) -> str:
+    """Return the arguments of a rule, for an error message."""
+    return f"({', '.join(map(_value_text, arguments))})" if arguments else "no reads"
 
 
 def value_name(value: Any) -> str:
@@ -113,7 +113,7 @@ def value_name(value: Any) -> str:
     return "".join("␣" if c.isspace() else c for c in text_of(value, str)) or "ε"
 
 
-def _one(value: Any) -> str:
+def _value_text(value: Any) -> str:
     try:
         return shortened(value_name(value))
     except ProblemError:

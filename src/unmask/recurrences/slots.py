@@ -271,17 +271,17 @@ def as_reads(reads: Reads) -> tuple[Read, ...]:
     return listed
 
 
-def _instead_of_read(given: object) -> str:
-    """Say what to write instead of something that is not a read."""
-    if isinstance(given, bool):
+def _instead_of_read(value: object) -> str:
+    """Return a hint for an error message: what to write instead of a value that is not a read."""
+    if isinstance(value, bool):
         return (
             '; to compare what is read, compare in the function: rule(letter(i), lambda x: x == "a"), '
             "and write conditions on indices as where=i < 2"
         )
-    if isinstance(given, Expression):
-        return f"; to read the value of a formula, write number({given}, among=[0, 1]) with all values that it has"
-    if isinstance(given, Slots):
-        return f"; name a slot of {given}: {given}[{', '.join(over.name for over in given.ranges) or '()'}]"
+    if isinstance(value, Expression):
+        return f"; to read the value of a formula, write number({value}, among=[0, 1]) with all values that it has"
+    if isinstance(value, Slots):
+        return f"; name a slot of {value}: {value}[{', '.join(over.name for over in value.ranges) or '()'}]"
     return ""
 
 
@@ -355,7 +355,7 @@ class Slots:
                 raise ProblemError(f"{_VALUES.format(name)}, and {value} is a formula; store a number as its digits")
         if not self.values or len(set(self.values)) < len(self.values):
             raise ProblemError(f"the values of {name} must be distinct, and at least one, not {list(self.values)!r}")
-        self.shown = _shown(name, self.values, show)
+        self.shown = _symbols_of_values(name, self.values, show)
 
     def __getitem__(self, at: Expression | int | tuple[Expression | int, ...]) -> Slot:
         places = at if isinstance(at, tuple) else (at,)
@@ -364,7 +364,7 @@ class Slots:
                 f"{self.name} has {len(self.ranges)} indices, but {len(places)} are given; give one value "
                 "for each index"
             )
-        return Slot(self, tuple(lifted(place) for place in places))
+        return Slot(self, tuple(lifted(index) for index in places))
 
     def rule(self, reads: Reads, rule: Rule, *, where: Expression | None = None) -> None:
         """Add a rule for the value of a slot; the first rule whose condition holds counts."""
@@ -412,9 +412,10 @@ def _function(function: Rule) -> Rule:
     used = _index_used_by(function)
     if used is not None:
         name, expression = used
-        shown = name if name == str(expression) else f"{name} = {expression}"
+        name_and_formula = name if name == str(expression) else f"{name} = {expression}"
         raise ProblemError(
-            f"the function of a rule uses {shown}, which has no value there: a rule receives only what it reads; "
+            f"the function of a rule uses {name_and_formula}, which has no value there: "
+            "a rule receives only what it reads; "
             f"add number({name}, among=[…]) to the reads and a parameter for it, or write a separate rule with "
             f"where={name}.equals(…)"
         )
@@ -424,24 +425,26 @@ def _function(function: Rule) -> Rule:
 def _index_used_by(function: Callable[..., Any]) -> tuple[str, Expression] | None:
     """Return the first variable in the code of a function whose value is an expression, and that expression."""
     code = getattr(function, "__code__", None)
-    known = dict(getattr(function, "__globals__", {}))
+    variables = dict(getattr(function, "__globals__", {}))
     for name, cell in zip(getattr(code, "co_freevars", ()), getattr(function, "__closure__", None) or (), strict=False):
         with suppress(ValueError):  # a variable without a value so far
-            known[name] = cell.cell_contents
+            variables[name] = cell.cell_contents
     waiting = [code] if code is not None else []
     while waiting:
-        part = waiting.pop()
-        for instruction in dis.get_instructions(part):
+        block = waiting.pop()
+        for instruction in dis.get_instructions(block):
             if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FROM_DICT_OR_DEREF"):
-                value = known.get(instruction.argval)
+                value = variables.get(instruction.argval)
                 if isinstance(value, Expression):
                     return instruction.argval, value
-        waiting += [constant for constant in part.co_consts if isinstance(constant, CodeType)]
+        waiting += [constant for constant in block.co_consts if isinstance(constant, CodeType)]
     return None
 
 
-def _shown(group: str, values: tuple[Any, ...], show: "Mapping[Any, str] | Callable[[Any], str] | None") -> dict:
-    """The symbol of every value that `show` names."""
+def _symbols_of_values(
+    group: str, values: tuple[Any, ...], show: "Mapping[Any, str] | Callable[[Any], str] | None"
+) -> dict:
+    """Return the symbol of every value that `show` names; raise if a symbol is not usable."""
     if show is None:
         return {}
     if isinstance(show, Mapping):
@@ -478,10 +481,10 @@ def _as_ranges(ranges: Range | Sequence[Range], name: str) -> tuple[Range, ...]:
             f'write (i,) = indices("i") and Slots({name!r}, i.range({bounds}), …){steps}'
         )
     listed = tuple(ranges) if isinstance(ranges, Sequence) else (ranges,)
-    for given in listed:
-        if not isinstance(given, Range):
+    for over in listed:
+        if not isinstance(over, Range):
             raise ProblemError(
-                f"the slots of {name} need ranges such as i.range(N), and {given} is not a range; "
+                f"the slots of {name} need ranges such as i.range(N), and {over} is not a range; "
                 "for a single slot, write ()"
             )
     return listed

@@ -98,10 +98,10 @@ class System:
             self._check_group(group)
 
     def _check_group(self, group: Slots) -> None:
-        known: set[str] = set()
+        index_names: set[str] = set()
         for over in group.ranges:
-            _check_range(over, known, f"the range of {over.name} in {group.name}")
-            known.add(over.name)
+            _check_range(over, index_names, f"the range of {over.name} in {group.name}")
+            index_names.add(over.name)
         if not group.rules:
             raise ProblemError(f"{group.name} has no rule; give it one with {group.name}.rule(…)")
         if self.edits and not group.starts:
@@ -113,9 +113,9 @@ class System:
             raise ProblemError(f"{group.name} has a start, but the program has no steps; give System(…, steps=…)")
         for case in (*group.rules, *group.starts):
             if case.where is not None:
-                _check_names((case.where,), known, f"a condition of {group.name}")
+                _check_names((case.where,), index_names, f"a condition of {group.name}")
             for read in case.reads:
-                _ReadCheck(self).visit(read, _Scope(group, frozenset(known)))
+                _ReadCheck(self).visit(read, _Scope(group, frozenset(index_names)))
         for case in group.starts:
             if any(isinstance(read, Slot) for read in read_parts(case.reads)):
                 raise ProblemError(
@@ -131,7 +131,7 @@ class _Scope:
     """The group whose rule reads, the indices that have a value, and whether this is inside a read over a range."""
 
     group: Slots
-    known: frozenset[str]
+    index_names: frozenset[str]
     inside: bool = False
 
     @property
@@ -177,37 +177,37 @@ class _ReadCheck(ReadVisitor[_Scope, None]):
         where = context.where
         if context.inside:
             raise ProblemError(f"{where} reads over a range inside a range; compute the inner one in a separate group")
-        _check_range(read.range, context.known, f"the range of {read.range.name} in {where}")
-        inner = _Scope(context.group, context.known | {read.range.name}, inside=True)
+        _check_range(read.range, context.index_names, f"the range of {read.range.name} in {where}")
+        inner = _Scope(context.group, context.index_names | {read.range.name}, inside=True)
         if read.where is not None:
             self._names(inner, read.where)
-        for part in read.reads:
-            self.visit(part, inner)
+        for inner_read in read.reads:
+            self.visit(inner_read, inner)
 
     def _names(self, context: _Scope, *expressions: Expression) -> None:
-        _check_names(expressions, context.known, context.where)
+        _check_names(expressions, context.index_names, context.where)
 
     def _no_each_inside(self, read: Read, context: _Scope) -> None:
-        if context.inside and any(isinstance(part, Each) for part in read_parts((read,))):
+        if context.inside and any(isinstance(inner_read, Each) for inner_read in read_parts((read,))):
             raise ProblemError(
                 f"{context.where} has each(…) inside {read}; "
                 "write each(…) on the outside: each(pick(…)), each(read.map(…))"
             )
 
 
-def _check_range(over: Range, known: Set[str], what: str) -> None:
-    if over.name in known:
-        raise ProblemError(f"{what}: the index {over.name} is already used; use another name")
-    _check_names((over.first, over.last), known, what)
+def _check_range(over: Range, index_names: Set[str], where: str) -> None:
+    if over.name in index_names:
+        raise ProblemError(f"{where}: the index {over.name} is already used; use another name")
+    _check_names((over.first, over.last), index_names, where)
 
 
-def _check_names(expressions: Sequence[Expression], known: Set[str], what: str) -> None:
+def _check_names(expressions: Sequence[Expression], index_names: Set[str], where: str) -> None:
     for expression in expressions:
-        unknown = expression.names - known - {"N"}
+        unknown = expression.names - index_names - {"N"}
         if unknown:
             raise ProblemError(
-                f"{what}: {expression} uses {', '.join(sorted(unknown))}, which is not an index there; "
-                f"use only {', '.join([*sorted(known), 'N'])}"
+                f"{where}: {expression} uses {', '.join(sorted(unknown))}, which is not an index there; "
+                f"use only {', '.join([*sorted(index_names), 'N'])}"
             )
 
 
@@ -247,7 +247,7 @@ def symbol_names(system: System) -> dict[Any, str]:
     for the number 5 if "5" is a letter. Truth values are left out: a model writes its accept and reject symbols.
     """
     names: dict[Any, str] = {symbol: symbol for symbol in system.letters}
-    taken = {*system.letters, *USUAL_SPECIAL}
+    used = {*system.letters, *USUAL_SPECIAL}
     for group in system.groups:
         for value in group.values:
             if value in names or is_truth(value):
@@ -260,8 +260,8 @@ def symbol_names(system: System) -> dict[Any, str]:
                         "choose another name in show"
                     )
             else:
-                name = _free(value_name(value), taken)
-            taken.add(name)
+                name = _free(value_name(value), used)
+            used.add(name)
             names[value] = name
     return names
 
@@ -271,18 +271,18 @@ def truth_names(system: System) -> dict[str, str]:
     names: dict[str, str] = {}
     for role, truth in (("reject", 0), ("accept", 1)):
         settings = [(group, value) for group in system.groups for value in group.values if value == truth]
-        shown = next((group.shown[value] for group, value in settings if value in group.shown), None)
+        symbol = next((group.shown[value] for group, value in settings if value in group.shown), None)
         numbers = any(type(value) is int for _, value in settings)
-        if shown is not None:
-            names[role] = shown
+        if symbol is not None:
+            names[role] = symbol
         elif numbers and str(truth) in system.letters:
             names[role] = f"={truth}"
     return names
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _free(name: str, used: set[str]) -> str:
     """Return the name; if it is taken, the name with = in front, or with a number at the end."""
-    if name not in taken:
+    if name not in used:
         return name
-    candidates = (f"={name}", *(f"{name}#{i}" for i in range(2, len(taken) + 3)))
-    return next(candidate for candidate in candidates if candidate not in taken)
+    candidates = (f"={name}", *(f"{name}#{i}" for i in range(2, len(used) + 3)))
+    return next(candidate for candidate in candidates if candidate not in used)

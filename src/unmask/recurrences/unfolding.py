@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from unmask.errors import ProblemError, TooLarge, UnmaskError
-from unmask.expressions import Expression, Range
+from unmask.expressions import Range
 from unmask.recurrences.rule_functions import at_line
 from unmask.recurrences.slots import (
     Case,
@@ -38,7 +38,7 @@ Key = tuple[str, tuple[int, ...]]
 class FromLetter:
     """An operand that is the letter at a position of the word."""
 
-    place: int
+    position: int
 
 
 @dataclass(frozen=True)
@@ -57,22 +57,22 @@ class Fixed:
 
 @dataclass(frozen=True, eq=False)
 class Through:
-    """A function of an operand or, with `members`, of each of its members."""
+    """An operand of `.map` or each(…): a function of it, or its members."""
 
     operand: "Operand"
     read: Mapped | Each
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """The result of `over` for these tuples of operands, one for each value of its index."""
+class OverRange:
+    """The operands of a read over a range: a tuple for each index that its condition admits; `span` counts all."""
 
     over: Over
     operands: tuple[tuple["Operand", ...], ...]
     span: int
 
 
-Operand = FromLetter | FromSlot | Fixed | Through | Found
+Operand = FromLetter | FromSlot | Fixed | Through | OverRange
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ def slot_name(key: Key) -> str:
 
 
 class Unfolding:
-    """A system at one length."""
+    """A system at one length: every slot, with its rule and its operands."""
 
     def __init__(self, system: System, length: int) -> None:
         self.system, self.length = system, length
@@ -125,14 +125,14 @@ class Unfolding:
     def answers(self) -> list[Key]:
         """The slots of the answer, in their order."""
         if isinstance(self.system.answers, Slots):
-            found = [(self.system.answers.name, at) for at in self.slots[self.system.answers.name]]
+            keys = [(self.system.answers.name, at) for at in self.slots[self.system.answers.name]]
         else:
-            found = [self._answer(slot) for slot in self.system.answers]
-        if not found:
+            keys = [self._answer(slot) for slot in self.system.answers]
+        if not keys:
             raise self._of_system(f"has no answer at N = {self.length}: {self.system.answer_group} is empty")
-        if len(set(found)) < len(found):
+        if len(set(keys)) < len(keys):
             raise self._of_system(f"names one slot twice as its answer at N = {self.length}; name it once")
-        return found
+        return keys
 
     @cached_property
     def steps(self) -> int:
@@ -151,29 +151,29 @@ class Unfolding:
     def unread_letters(self) -> list[int]:
         """The positions of the word that no slot reads, counted from 0."""
         steps = [*self.rules.values(), *(self.starts.values() if self.system.edits else ())]
-        read = {leaf.place for step in steps for leaf in leaves_in(step.operands) if isinstance(leaf, FromLetter)}
-        return [place for place in range(self.length) if place not in read]
+        read = {leaf.position for step in steps for leaf in leaves_in(step.operands) if isinstance(leaf, FromLetter)}
+        return [position for position in range(self.length) if position not in read]
 
     @cached_property
     def order(self) -> list[Key]:
         """All slots, each after those that it reads; raise if a slot depends on itself."""
-        done: dict[Key, bool] = {}
+        finished: dict[Key, bool] = {}
         order: list[Key] = []
         for root in self.keys:
-            path: list[tuple[Key, Iterator[Key]]] = [(root, self.read_slots(root))] if root not in done else []
+            path: list[tuple[Key, Iterator[Key]]] = [(root, self.read_slots(root))] if root not in finished else []
             if path:
-                done[root] = False
+                finished[root] = False
             while path:
                 key, rest = path[-1]
                 child = next(rest, None)
                 if child is None:
-                    done[key] = True
+                    finished[key] = True
                     order.append(key)
                     path.pop()
-                elif child not in done:
-                    done[child] = False
+                elif child not in finished:
+                    finished[child] = False
                     path.append((child, self.read_slots(child)))
-                elif not done[child]:
+                elif not finished[child]:
                     self._refuse_cycle([k for k, _ in path], child)
         return order
 
@@ -201,13 +201,13 @@ class Unfolding:
 
     def weight(self, key: Key) -> int:
         """1, plus the number of indices of its reads over a range, including those that a condition excludes."""
-        return 1 + sum(operand.span for operand in self.rules[key].operands if isinstance(operand, Found))
+        return 1 + sum(operand.span for operand in self.rules[key].operands if isinstance(operand, OverRange))
 
     def _refuse_cycle(self, path: list[Key], again: Key) -> None:
         cycle = [*path[path.index(again) :], again]
-        shown = cycle if len(cycle) <= 5 else [*cycle[:3], *cycle[-2:]]
-        arrows = " reads ".join(map(slot_name, shown[:3])) + (" reads … reads " if len(cycle) > 5 else "")
-        arrows += "".join(f" reads {slot_name(k)}" for k in shown[3:]) if len(cycle) <= 5 else slot_name(shown[-1])
+        listed = cycle if len(cycle) <= 5 else [*cycle[:3], *cycle[-2:]]
+        arrows = " reads ".join(map(slot_name, listed[:3])) + (" reads … reads " if len(cycle) > 5 else "")
+        arrows += "".join(f" reads {slot_name(k)}" for k in listed[3:]) if len(cycle) <= 5 else slot_name(listed[-1])
         error = ProblemError(
             f"at N = {self.length} {slot_name(again)} depends on itself: {arrows}; "
             "correct an index, or give the System steps if its slots are to be rewritten"
@@ -244,7 +244,7 @@ class Unfolding:
 
     def _operands(self, case: Case, values: dict[str, int], key: Key) -> tuple[Operand, ...]:
         try:
-            return tuple(self._operand.visit(read, _Place(key, values)) for read in case.reads)
+            return tuple(self._operand.visit(read, _SlotIndices(key, values)) for read in case.reads)
         except UnmaskError as error:
             raise at_line(case.line, error) from error
 
@@ -261,7 +261,7 @@ class Unfolding:
             )
 
     def _answer(self, slot: Slot) -> Key:
-        key = (slot.group.name, tuple(int(_number(place, self.length)) for place in slot.places))
+        key = (slot.group.name, tuple(int(index.evaluate({"N": self.length})) for index in slot.places))
         if not self.exists(key):
             raise self._of_system(
                 f"has no answer at N = {self.length}: there is no {slot_name(key)}; "
@@ -269,69 +269,69 @@ class Unfolding:
             )
         return key
 
-    def _of_system(self, what: str) -> UnmaskError:
-        return at_line(self.system.line, ProblemError(f"{self.system.name} {what}"))
+    def _of_system(self, problem: str) -> UnmaskError:
+        return at_line(self.system.line, ProblemError(f"{self.system.name} {problem}"))
 
 
-class _Place(NamedTuple):
-    """The slot whose rule reads, and the values of N and its indices."""
+class _SlotIndices(NamedTuple):
+    """The slot whose rule reads, and the values of N and of the indices."""
 
     key: Key
     values: dict[str, int]
 
 
-class _OperandOf(ReadVisitor[_Place, Operand]):
+class _OperandOf(ReadVisitor[_SlotIndices, Operand]):
     """Read × slot → Operand: a read at the indices of one slot."""
 
     def __init__(self, unfolding: Unfolding) -> None:
         self.unfolding = unfolding
 
-    def letter(self, read: Letter, context: _Place) -> Operand:
-        place, length = int(read.at.evaluate(context.values)), self.unfolding.length
-        if 0 <= place < length:
-            return FromLetter(place)
-        return self._missing(read, f"letter {place} of a word of {length}", context)
+    def letter(self, read: Letter, context: _SlotIndices) -> Operand:
+        position, length = int(read.at.evaluate(context.values)), self.unfolding.length
+        if 0 <= position < length:
+            return FromLetter(position)
+        return self._missing(read, f"letter {position} of a word of {length}", context)
 
-    def slot(self, read: Slot, context: _Place) -> Operand:
-        source = (read.group.name, tuple(int(place.evaluate(context.values)) for place in read.places))
+    def slot(self, read: Slot, context: _SlotIndices) -> Operand:
+        source = (read.group.name, tuple(int(index.evaluate(context.values)) for index in read.places))
         return FromSlot(source) if self.unfolding.exists(source) else self._missing(read, slot_name(source), context)
 
-    def number(self, read: Number, context: _Place) -> Operand:
-        found = int(read.expression.evaluate(context.values))
-        if found in read.among:
-            return Fixed(found)
+    def number(self, read: Number, context: _SlotIndices) -> Operand:
+        value = int(read.expression.evaluate(context.values))
+        if value in read.among:
+            return Fixed(value)
         raise ProblemError(
-            f"at N = {self.unfolding.length} {slot_name(context.key)} has {read.expression} = {found}, "
+            f"at N = {self.unfolding.length} {slot_name(context.key)} has {read.expression} = {value}, "
             f"which is not among {list(read.among)}; add it there"
         )
 
-    def choice(self, read: Choice, context: _Place) -> Operand:
+    def choice(self, read: Choice, context: _SlotIndices) -> Operand:
         return self.visit(read.then if read.condition.evaluate(context.values) else read.otherwise, context)
 
-    def mapped(self, read: Mapped, context: _Place) -> Operand:
+    def mapped(self, read: Mapped, context: _SlotIndices) -> Operand:
         return Through(self.visit(read.read, context), read)
 
-    def each(self, read: Each, context: _Place) -> Operand:
+    def each(self, read: Each, context: _SlotIndices) -> Operand:
         return Through(self.visit(read.read, context), read)
 
-    def over(self, read: Over, context: _Place) -> Operand:
+    def over(self, read: Over, context: _SlotIndices) -> Operand:
         first, last = (int(end.evaluate(context.values)) for end in (read.range.first, read.range.last))
         self.unfolding.count_indices(max(0, last - first))
-        found = []
+        operands = []
         for value in range(first, last):
-            inner = _Place(context.key, {**context.values, read.range.name: value})
+            inner = _SlotIndices(context.key, {**context.values, read.range.name: value})
             if read.where is None or read.where.evaluate(inner.values):
-                found.append(tuple(self.visit(part, inner) for part in read.reads))
-        return Found(read, tuple(found), max(0, last - first))
+                operands.append(tuple(self.visit(inner_read, inner) for inner_read in read.reads))
+        return OverRange(read, tuple(operands), max(0, last - first))
 
-    def _missing(self, read: Letter | Slot, what: str, context: _Place) -> Operand:
+    def _missing(self, read: Letter | Slot, missing: str, context: _SlotIndices) -> Operand:
         if has_default(read):
             return Fixed(read.default)
-        own = {"N", *(over.name for over in self.unfolding.groups[context.key[0]].ranges)}
-        extra = [f"{name} = {value}" for name, value in context.values.items() if name not in own]
+        own_names = {"N", *(over.name for over in self.unfolding.groups[context.key[0]].ranges)}
+        extra = [f"{name} = {value}" for name, value in context.values.items() if name not in own_names]
         at = f" with {', '.join(extra)}" if extra else ""
         raise ProblemError(
-            f"at N = {self.unfolding.length} {slot_name(context.key)}{at} reads {what}, which does not exist; "
+            f"at N = {self.unfolding.length} {slot_name(context.key)}{at} reads {missing}, which does not exist; "
             f"correct the index, write {read}.or_else(value), or add a separate rule for this slot"
         )
 
@@ -341,12 +341,8 @@ def leaves_in(operands: Sequence[Operand]) -> Iterator[FromLetter | FromSlot | F
     for operand in operands:
         if isinstance(operand, Through):
             yield from leaves_in((operand.operand,))
-        elif isinstance(operand, Found):
+        elif isinstance(operand, OverRange):
             for listed in operand.operands:
                 yield from leaves_in(listed)
         else:
             yield operand
-
-
-def _number(expression: Expression, length: int) -> int:
-    return int(expression.evaluate({"N": length}))

@@ -1,7 +1,7 @@
 """Published samplers over any predictor, measured on problems and laws whose truth is known; floats are allowed here.
 
 Predictor × Sampler × canvas ──sampling_loop──▶ Sample
-PROBLEM × N ──sampler_benchmark──▶ right answers, orders, first wrong writes, least passes
+PROBLEM × N ──problem_comparison──▶ right answers, orders, first wrong writes, least passes
 law:FILE × N ──law_comparison──▶ the exact law of a sampler, KL and total variation
 law:FILE × N × K ──pass_schedules──▶ the expected KL of schedules, and the best one
 
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from unmask.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from unmask.samplers.benchmark_subject import Order, Subject
     from unmask.samplers.editing_rules import BlockRefinement, DiffusionGemma, JointThreshold, Llada21
     from unmask.samplers.exact_passes import is_linked, least_passes
     from unmask.samplers.law_comparison import Bench
@@ -26,15 +25,16 @@ if TYPE_CHECKING:
         optimal_schedule,
         published_schedules,
     )
+    from unmask.samplers.predictors import CompiledPredictor, HuggingFacePredictor
+    from unmask.samplers.problem_comparison import ExamReport, budgets_for, examine
+    from unmask.samplers.problem_subject import Order, Subject
     from unmask.samplers.remasking_rules import P2, Remdm
     from unmask.samplers.rule_interface import Beliefs, Predictor, Sampler, State, surest
-    from unmask.samplers.sampled_predictors import CompiledPredictor, HuggingFacePredictor
-    from unmask.samplers.sampler_benchmark import ExamReport, budgets_for, examine
     from unmask.samplers.sampler_names import parse_sampler
     from unmask.samplers.sampling_loop import Sample, masks, sample
     from unmask.samplers.string_law import LawPredictor, law_from_json, read_law
     from unmask.samplers.write_once_parity import write_once_distance
-    from unmask.samplers.write_once_rules import Bisection, Dream, EntropyBound, FastDllm, Llada
+    from unmask.samplers.write_once_rules import Bisection, Dream, EntropyBound, FastDllm, Llada, PlannedSampler
 
 __all__ = [
     "P2",
@@ -55,6 +55,7 @@ __all__ = [
     "Llada",
     "Llada21",
     "Order",
+    "PlannedSampler",
     "Predictor",
     "PricedSchedule",
     "Remdm",
@@ -85,20 +86,21 @@ _MODULES = {
     "Bench": "unmask.samplers.law_comparison",
     "Bisection": "unmask.samplers.write_once_rules",
     "BlockRefinement": "unmask.samplers.editing_rules",
-    "CompiledPredictor": "unmask.samplers.sampled_predictors",
+    "CompiledPredictor": "unmask.samplers.predictors",
     "DiffusionGemma": "unmask.samplers.editing_rules",
     "Dream": "unmask.samplers.write_once_rules",
     "EntropyBound": "unmask.samplers.write_once_rules",
-    "ExamReport": "unmask.samplers.sampler_benchmark",
+    "ExamReport": "unmask.samplers.problem_comparison",
     "FastDllm": "unmask.samplers.write_once_rules",
-    "HuggingFacePredictor": "unmask.samplers.sampled_predictors",
+    "HuggingFacePredictor": "unmask.samplers.predictors",
     "InformationCurve": "unmask.samplers.masked_information",
     "JointThreshold": "unmask.samplers.editing_rules",
     "LawPredictor": "unmask.samplers.string_law",
     "Llada": "unmask.samplers.write_once_rules",
     "Llada21": "unmask.samplers.editing_rules",
-    "Order": "unmask.samplers.benchmark_subject",
+    "Order": "unmask.samplers.problem_subject",
     "P2": "unmask.samplers.remasking_rules",
+    "PlannedSampler": "unmask.samplers.write_once_rules",
     "Predictor": "unmask.samplers.rule_interface",
     "PricedSchedule": "unmask.samplers.pass_schedules",
     "Remdm": "unmask.samplers.remasking_rules",
@@ -106,9 +108,9 @@ _MODULES = {
     "Sampler": "unmask.samplers.rule_interface",
     "ScheduleReport": "unmask.samplers.pass_schedules",
     "State": "unmask.samplers.rule_interface",
-    "Subject": "unmask.samplers.benchmark_subject",
-    "budgets_for": "unmask.samplers.sampler_benchmark",
-    "examine": "unmask.samplers.sampler_benchmark",
+    "Subject": "unmask.samplers.problem_subject",
+    "budgets_for": "unmask.samplers.problem_comparison",
+    "examine": "unmask.samplers.problem_comparison",
     "expected_kl": "unmask.samplers.pass_schedules",
     "information_curve": "unmask.samplers.masked_information",
     "is_linked": "unmask.samplers.exact_passes",

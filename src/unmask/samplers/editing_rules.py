@@ -23,7 +23,7 @@ from unmask.samplers.rule_interface import (
 #     x0_i, p_i              the likeliest symbol of a slot and its probability       temperature > 0: a drawn symbol
 #     mask to token          every mask of the block with p > threshold; if those are fewer than `num_to_transfer`,
 #                            that number of the surest
-#     token to token         every written slot of the block with p > editing_threshold and x0 not what is there
+#     token to token         every written slot of the block with p > editing_threshold whose symbol is not x0
 #     a block ends           when it has no mask and nothing is edited, or after `max_post_steps` passes without a mask
 #
 # A slot that was given is never edited. With `num_to_transfer` as large as the block, the first pass commits
@@ -32,7 +32,7 @@ from unmask.samplers.rule_interface import (
 
 @dataclass(frozen=True)
 class Llada21:
-    """LLaDA2.1, with the names of dllm's sampler; `editing_threshold` None: no edits."""
+    """LLaDA2.1, with the names of dllm's sampler; without an `editing_threshold`, nothing is edited."""
 
     threshold: float = 0.95
     editing_threshold: float | None = 0.9
@@ -61,28 +61,30 @@ class Llada21:
         return f"{self.name} threshold {self.threshold:g} {edits}{post}{several}{width}"
 
     def finished(self, state: State) -> bool:
-        return self._place(state)[0] >= block_count(len(state.first), self.block_length)
+        return self._block_and_passes(state)[0] >= block_count(len(state.first), self.block_length)
 
     def next(self, state: State, beliefs: Beliefs, chance: Chance) -> State:
-        number, posted = self._place(state)
-        here = block(len(state.first), self.block_length, number) & state.to_fill
+        number, posted = self._block_and_passes(state)
+        in_block = block(len(state.first), self.block_length, number) & state.to_fill
         symbols = beliefs.draw(self.temperature, chance)
-        sure, masks = comparable(beliefs.probability(symbols)), np.flatnonzero(state.masked & here)
-        count = int((sure[masks] > self.threshold).sum())
-        chosen = surest(masks, sure[masks], count if count >= self.num_to_transfer else self.num_to_transfer)
-        bound = np.inf if self.editing_threshold is None else self.editing_threshold
-        edited = here & ~state.masked & (sure > bound) & (symbols != state.canvas)
+        confidence, masked_slots = comparable(beliefs.probability(symbols)), np.flatnonzero(state.masked & in_block)
+        count = int((confidence[masked_slots] > self.threshold).sum())
+        chosen = surest(
+            masked_slots, confidence[masked_slots], count if count >= self.num_to_transfer else self.num_to_transfer
+        )
+        limit = np.inf if self.editing_threshold is None else self.editing_threshold
+        edited = in_block & ~state.masked & (confidence > limit) & (symbols != state.canvas)
         canvas = np.where(edited, symbols, state.canvas)
         canvas[chosen] = symbols[chosen]
-        left = bool((here & (canvas == state.mask_id)).any())
-        settled = not len(masks) and not edited.any()
-        posted = 0 if left else posted + 1
-        is_over = not left and (settled or posted > self.max_post_steps or self.editing_threshold is None)
+        is_unfinished = bool((in_block & (canvas == state.mask_id)).any())
+        is_settled = not len(masked_slots) and not edited.any()
+        posted = 0 if is_unfinished else posted + 1
+        is_over = not is_unfinished and (is_settled or posted > self.max_post_steps or self.editing_threshold is None)
         return state.after(canvas, (number + 1, 0) if is_over else (number, posted))
 
-    def _place(self, state: State) -> tuple[int, int]:
+    def _block_and_passes(self, state: State) -> tuple[int, int]:
         """Return (number of the current block, passes of it in which no slot was masked)."""
-        number, posted = (int(part) for part in state.memory or (0, 0))
+        number, posted = map(int, state.memory or (0, 0))
         blocks = block_count(len(state.first), self.block_length)
         while number < blocks and not (block(len(state.first), self.block_length, number) & state.to_fill).any():
             number += 1
@@ -133,12 +135,12 @@ class JointThreshold:
         return self._rule.next(state, beliefs, chance)
 
 
-# Uniform noise: the canvas starts with random symbols and has no masks; what is not accepted becomes random again.
+# Uniform noise: the canvas starts with random symbols and has no masks; a slot that is not accepted is drawn again.
 #
 #     DiffusionGemma    in pass i = 0 … T − 1 the temperature is τ = t_min + (t_max − t_min)·(T − i)/T;
 #                       x0 ~ softmax(logits / τ); it accepts slots by rising entropy while Σ H − max H <= entropy_bound
 #                       (EB's bound), also those that were accepted before: nothing is ever final
-#     block refinement  a slot is committed with p > threshold, and ⌈(i + 1)·n/T⌉ in all after pass i, the surest first;
+#     block refinement  pass i commits all slots with p > threshold, and more of the surest until ⌈(i + 1)·n/T⌉ are;
 #                       a committed slot is edited where p > editing_threshold, if there is an editing_threshold
 
 
@@ -170,7 +172,7 @@ class DiffusionGemma:
         return f"diffusion-gemma entropy bound {self.entropy_bound:g}"
 
     def begin(self, state: State, symbols: int, chance: Chance) -> State:
-        """The state before the first pass."""
+        """Return the state before the first pass."""
         return state.restarted(with_noise(state, symbols, chance))
 
     def finished(self, state: State) -> bool:
@@ -191,7 +193,7 @@ class DiffusionGemma:
 
 @dataclass(frozen=True)
 class BlockRefinement:
-    """`BlockRefinementScheduler` of diffusers in its uniform mode; `editing_threshold` None: no edits."""
+    """`BlockRefinementScheduler` of diffusers in its uniform mode; without `editing_threshold` nothing is edited."""
 
     num_inference_steps: int
     threshold: float = 0.95
@@ -212,7 +214,7 @@ class BlockRefinement:
         return f"block refinement threshold {self.threshold:g} {edits}"
 
     def begin(self, state: State, symbols: int, chance: Chance) -> State:
-        """The state before the first pass."""
+        """Return the state before the first pass."""
         return state.restarted(with_noise(state, symbols, chance), (0.0,) * len(state.canvas))
 
     def finished(self, state: State) -> bool:
@@ -221,15 +223,15 @@ class BlockRefinement:
     def next(self, state: State, beliefs: Beliefs, chance: Chance) -> State:
         committed = np.array(state.memory, dtype=bool)
         symbols = beliefs.draw(self.temperature, chance)
-        sure, open_ = comparable(beliefs.probability(symbols)), np.flatnonzero(state.to_fill & ~committed)
+        confidence, open_slots = comparable(beliefs.probability(symbols)), np.flatnonzero(state.to_fill & ~committed)
         target = -(-(state.step + 1) * int(state.to_fill.sum()) // self.num_inference_steps)
-        needed = max(0, target - int(committed.sum()), int((sure[open_] > self.threshold).sum()))
-        fresh = np.zeros_like(committed)
-        fresh[surest(open_, sure[open_], needed)] = True
+        needed = max(0, target - int(committed.sum()), int((confidence[open_slots] > self.threshold).sum()))
+        newly_committed = np.zeros_like(committed)
+        newly_committed[surest(open_slots, confidence[open_slots], needed)] = True
         edited = committed & (symbols != state.canvas) & bool(self.editing_threshold)
-        edited &= sure > (self.editing_threshold or 0)
-        canvas = np.where(fresh | edited, symbols, state.canvas)
+        edited &= confidence > (self.editing_threshold or 0)
+        canvas = np.where(newly_committed | edited, symbols, state.canvas)
         canvas = np.where(
-            committed | fresh | ~state.to_fill, canvas, with_noise(state, beliefs.logits.shape[1], chance)
+            committed | newly_committed | ~state.to_fill, canvas, with_noise(state, beliefs.logits.shape[1], chance)
         )
-        return state.after(canvas, tuple((committed | fresh).astype(float).tolist()))
+        return state.after(canvas, tuple((committed | newly_committed).astype(float).tolist()))

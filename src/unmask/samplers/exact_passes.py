@@ -95,10 +95,10 @@ def chain_of(law: StringLaw) -> Chain | None:
     waiting = {state for state, chance in enumerate(exact.initial) if chance}
     while waiting:
         reached |= waiting
-        found = [(a, i, j, x) for a in letters for i in waiting for j, x in exact.steps[a][i].items() if x]
-        for a, i, j, x in found:
+        edges_now = [(a, i, j, x) for a in letters for i in waiting for j, x in exact.steps[a][i].items() if x]
+        for a, i, j, x in edges_now:
             edges[a].append((i, j, x))
-        waiting = {j for _, _, j, _ in found} - reached
+        waiting = {j for _, _, j, _ in edges_now} - reached
 
     before = [{i for i, _, _ in edges[a]} for a in letters]
     after = [{j for _, j, _ in edges[a]} for a in letters]
@@ -159,14 +159,14 @@ class _GapSearch:
         check()
         reached: list[int] = []
         for i in range(1, size + 1):
-            here = self._letters(left, right, i, size)
-            ends = ((h, self._letters(left, right, h, size)) for h in reversed(reached))
-            if self._between((left,), here, i - 1, passes - 1) or any(
-                self._independent(i - h, there, here) and self._between(there, here, i - h - 1, passes - 1)
-                for h, there in ends
+            letters = self._letters(left, right, i, size)
+            predecessors = ((h, self._letters(left, right, h, size)) for h in reversed(reached))
+            if self._between((left,), letters, i - 1, passes - 1) or any(
+                self._independent(i - h, earlier, letters) and self._between(earlier, letters, i - h - 1, passes - 1)
+                for h, earlier in predecessors
             ):
                 reached.append(i)
-                if self._between(here, (right,), size - i, passes - 1):
+                if self._between(letters, (right,), size - i, passes - 1):
                     return True
         return False
 
@@ -243,25 +243,25 @@ class _PassSearch:
         while layer:
             layer = [(*u, i) for u in layer for i in masked if i > u[-1] and self._independent(canvas, (*u, i))]
             layers.append(layer)
-        for found in reversed(layers):
-            yield from found
+        for layer_sets in reversed(layers):
+            yield from layer_sets
 
     def _independent(self, canvas: Canvas, chosen: tuple[int, ...]) -> bool:
         """Return whether P(x_U | canvas) is the product of its marginals; known for U without its last position."""
         total = self._mass(canvas)
-        *others, last = chosen
+        *rest, last = chosen
         return all(
-            self._mass(_with(one, last, a)) * total == self._mass(one) * self._mass(_with(canvas, last, a))
-            for one in self._filled(canvas, tuple(others))
+            self._mass(_with(filled, last, a)) * total == self._mass(filled) * self._mass(_with(canvas, last, a))
+            for filled in self._filled(canvas, tuple(rest))
             for a in range(self._symbols)
         )
 
     def _mass(self, canvas: Canvas) -> Fraction:
         """Return the weight of all strings that agree with the canvas."""
         if canvas not in self._masses:
-            place = canvas.index(None)
-            parts = (self._mass(_with(canvas, place, a)) for a in range(self._symbols))
-            self._masses[canvas] = sum(parts, Fraction(0))
+            position = canvas.index(None)
+            masses = (self._mass(_with(canvas, position, a)) for a in range(self._symbols))
+            self._masses[canvas] = sum(masses, Fraction(0))
         return self._masses[canvas]
 
     def _filled(self, canvas: Canvas, chosen: tuple[int, ...]) -> Iterator[Canvas]:
@@ -273,12 +273,12 @@ class _PassSearch:
 
 
 def bisection_passes(length: int) -> int:
-    """⌈log2(N + 1)⌉."""
+    """Return ⌈log2(N + 1)⌉, the passes of bisection."""
     return length.bit_length()
 
 
-def _with(canvas: Canvas, place: int, letter: int) -> Canvas:
-    return (*canvas[:place], letter, *canvas[place + 1 :])
+def _with(canvas: Canvas, position: int, letter: int) -> Canvas:
+    return (*canvas[:position], letter, *canvas[position + 1 :])
 
 
 def _weights(law: StringLaw, length: int) -> dict[tuple[int, ...], Fraction]:

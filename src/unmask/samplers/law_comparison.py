@@ -80,11 +80,11 @@ MOST_BRANCHES = 20_000
 LEAST_WEIGHT = 1e-15  # a lighter branch is left out and counted as missing mass
 
 
-class TooMany(Exception):
+class CannotEnumerate(Exception):
     """Raised if there are more outcomes than can be enumerated, or a continuum of them."""
 
 
-class _Asked(Exception):
+class _EndOfScript(Exception):
     """Raised at a random choice beyond the end of the script, with its possible outcomes."""
 
     def __init__(self, outcomes: list[tuple[float, np.ndarray]]) -> None:
@@ -92,10 +92,10 @@ class _Asked(Exception):
 
 
 class Scripted:
-    """A source of chance that reads its answers from a script, and raises `_Asked` at the end of the script."""
+    """A source of chance that reads its answers from a script, and raises `_EndOfScript` at the end of the script."""
 
     def __init__(self, script: tuple[np.ndarray, ...], most: int) -> None:
-        self.script, self.asked, self.most = script, 0, most
+        self.script, self.position, self.most = script, 0, most
 
     def symbols(self, probabilities: np.ndarray) -> np.ndarray:
         p = probabilities / probabilities.sum(axis=-1, keepdims=True)
@@ -118,15 +118,15 @@ class Scripted:
         return self._answer(perm(len(able), count), lambda: _one_by_one(slots, weights, able, count))
 
     def uniforms(self, shape: tuple[int, ...]) -> np.ndarray:  # noqa: ARG002
-        raise TooMany
+        raise CannotEnumerate
 
     def _answer(self, ways: int, outcomes: Callable[[], list[tuple[float, np.ndarray]]]) -> np.ndarray:
-        if self.asked < len(self.script):
-            self.asked += 1
-            return self.script[self.asked - 1]
+        if self.position < len(self.script):
+            self.position += 1
+            return self.script[self.position - 1]
         if ways > self.most:
-            raise TooMany
-        raise _Asked(outcomes())
+            raise CannotEnumerate
+        raise _EndOfScript(outcomes())
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +141,7 @@ class ExactLaw:
 
 
 def exact_law(predictor: Predictor, sampler: Sampler, slots: int) -> ExactLaw:
-    """Return the law of what the sampler writes on a blank canvas; raise TooMany if it cannot be enumerated."""
+    """Return the law of what the sampler writes on a blank canvas; raise CannotEnumerate if it cannot be enumerated."""
     if isinstance(sampler, Slotwise) and sampler.is_slotwise and dense_size(predictor, slots) <= MOST_DENSE:
         canvases, probabilities, steps = slotwise_law(predictor, sampler, slots)
         return ExactLaw(canvases, probabilities, steps, 0.0)
@@ -153,48 +153,48 @@ def scripted_law(predictor: Predictor, sampler: Sampler, slots: int) -> ExactLaw
     blank = masks(predictor, 1, slots)[0]
     start = State(blank, blank, predictor.mask_id)
     layer = {start.key: (1.0, start)}
-    ended: dict[bytes, float] = {}
+    final_weights: dict[bytes, float] = {}
     branches, passes = 0, 0.0
     while layer:
-        going = []
+        running = []
         for weight, state in layer.values():
             if sampler.finished(state):
-                ended[state.canvas.tobytes()] = ended.get(state.canvas.tobytes(), 0.0) + weight
+                final_weights[state.canvas.tobytes()] = final_weights.get(state.canvas.tobytes(), 0.0) + weight
                 passes += weight * state.step
             else:
-                going.append((weight, state))
+                running.append((weight, state))
         layer = {}
-        if not going:
+        if not running:
             break
-        logits = predictor.logits(np.stack([state.canvas for _, state in going]))
-        for (weight, state), row in zip(going, logits, strict=True):
+        logits = predictor.logits(np.stack([state.canvas for _, state in running]))
+        for (weight, state), row in zip(running, logits, strict=True):
             for chance, after in _outcomes(sampler, state, Beliefs(row), MOST_BRANCHES - branches):
                 branches += 1
                 if weight * chance < LEAST_WEIGHT:
                     continue
                 before = layer.get(after.key, (0.0, after))[0]
                 layer[after.key] = (before + weight * chance, after)
-    canvases = np.array([np.frombuffer(key, dtype=blank.dtype) for key in ended]).reshape(-1, slots)
-    probabilities = np.array(list(ended.values()))
+    canvases = np.array([np.frombuffer(key, dtype=blank.dtype) for key in final_weights]).reshape(-1, slots)
+    probabilities = np.array(list(final_weights.values()))
     return ExactLaw(canvases, probabilities, passes, max(0.0, 1 - float(probabilities.sum())))
 
 
 def _outcomes(sampler: Sampler, state: State, beliefs: Beliefs, most: int) -> Iterator[tuple[float, State]]:
     """Yield (probability, the state after one pass) for every outcome of the random choices."""
     open_scripts: list[tuple[float, tuple[np.ndarray, ...]]] = [(1.0, ())]
-    made = 0
+    yielded = 0
     while open_scripts:
         weight, script = open_scripts.pop()
         try:
             after = sampler.next(state, beliefs, Scripted(script, most))
-        except _Asked as question:
-            open_scripts += [(weight * p, (*script, answer)) for p, answer in question.outcomes]
+        except _EndOfScript as end:
+            open_scripts += [(weight * p, (*script, answer)) for p, answer in end.outcomes]
             if len(open_scripts) > most:
-                raise TooMany from None
+                raise CannotEnumerate from None
             continue
-        made += 1
-        if made > most:
-            raise TooMany
+        yielded += 1
+        if yielded > most:
+            raise CannotEnumerate
         yield weight, after
 
 
@@ -207,14 +207,14 @@ def _independent(choices: list[list[tuple[float, int]]]) -> list[tuple[float, np
 
 def _one_by_one(slots: np.ndarray, weights: np.ndarray, able: np.ndarray, count: int) -> list[tuple[float, np.ndarray]]:
     """Return the orders of `count` slots; each slot is drawn in proportion to its weight among those that are left."""
-    found = []
+    orders = []
     for order in permutations(able.tolist(), count):
-        chance, left = 1.0, float(weights[able].sum())
+        chance, weight_left = 1.0, float(weights[able].sum())
         for slot in order:
-            chance *= weights[slot] / left
-            left -= weights[slot]
-        found.append((float(chance), slots[list(order)]))
-    return found
+            chance *= weights[slot] / weight_left
+            weight_left -= weights[slot]
+        orders.append((float(chance), slots[list(order)]))
+    return orders
 
 
 # Distances between laws.
@@ -324,7 +324,7 @@ class Bench:
         """Run a sampler: enumerated if possible, otherwise sampled."""
         try:
             law = exact_law(self.predictor, sampler, self.length)
-        except TooMany:
+        except CannotEnumerate:
             return self.sampled(sampler, steps, runs=runs, seed=seed)
         written = np.zeros(len(self.truth))
         written[self.numbers(law.canvases)] = law.probabilities
@@ -334,9 +334,9 @@ class Bench:
         counts, passes = np.zeros(len(self.truth), dtype=np.int64), 0
         for number, first in enumerate(range(0, runs, BATCH)):
             blank = masks(self.predictor, min(BATCH, runs - first), self.length)
-            found = sample(self.predictor, sampler, blank, seed=seed + (number << 32))
-            counts += np.bincount(self.numbers(found.sequences), minlength=len(counts))
-            passes += int(found.passes.sum())
+            batch = sample(self.predictor, sampler, blank, seed=seed + (number << 32))
+            counts += np.bincount(self.numbers(batch.sequences), minlength=len(counts))
+            passes += int(batch.passes.sum())
         return LawRun(steps, passes / runs, sampled_distance(self.truth, counts))
 
 
@@ -352,12 +352,12 @@ def compare_samplers(
     budgets = tuple(budgets)
     for entry in entries:
         sampler = entry.make(**SHARPNESS)
-        made = [
-            bench.run(within, steps if entry.takes_steps else None, runs=runs, seed=seed)
+        result_runs = [
+            bench.run(limited, steps if entry.takes_steps else None, runs=runs, seed=seed)
             for steps in (budgets if entry.takes_steps else (1,))
-            if (within := entry.within(steps, bench.length, **SHARPNESS)) is not None
+            if (limited := entry.within(steps, bench.length, **SHARPNESS)) is not None
         ]
-        yield LawResult(sampler.label, sampler.remasks, tuple(made))
+        yield LawResult(sampler.label, sampler.remasks, tuple(result_runs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -402,15 +402,15 @@ class LawReport:
     def _row(self, result: LawResult) -> tuple[str, ...]:
         by_budget = {run.steps: run for run in result.runs}
         at = [by_budget.get(b) for b in self.budgets]
-        own = by_budget.get(None)
+        free = by_budget.get(None)
         return (
             result.sampler,
             *("" if run is None else _with_bar(run.distance.kl, run.distance.kl_error, run) for run in at),
             *("" if run is None else _with_bar(run.distance.tv, run.distance.tv_error, run) for run in at),
             ""
-            if own is None
-            else f"KL {_with_bar(own.distance.kl, own.distance.kl_error, own)}, "
-            f"TV {_with_bar(own.distance.tv, own.distance.tv_error, own)} in {own.passes:.3g}",
+            if free is None
+            else f"KL {_with_bar(free.distance.kl, free.distance.kl_error, free)}, "
+            f"TV {_with_bar(free.distance.tv, free.distance.tv_error, free)} in {free.passes:.3g}",
         )
 
     def everything(self) -> ReportTable:

@@ -158,14 +158,14 @@ def _entropies(initial: np.ndarray, steps: list[np.ndarray], *, may_merge: bool)
     length = len(steps)
     most = [numbers // ((length + 1) * len(initial)) for numbers in (MOST_NUMBERS, MOST_MERGED)]
     masses = initial[None, None, :]
-    given = np.zeros((length, length + 1))  # given[s, k]: mean H(X_s | k random ones before s)
+    conditional = np.zeros((length, length + 1))  # conditional[s, k]: mean H(X_s | k random ones before s)
     lost = np.zeros((2, length, length + 1))  # lost by the merge before s, if s is masked and if it is revealed
     for s, step in enumerate(steps):
         check()
         moved = np.einsum("lku,aut->lakt", masses, step, optimize=True)
         likely = moved.sum(axis=-1)
         total = likely.sum(axis=1)
-        given[s, : s + 1] = (_plogp(total) - _plogp(likely).sum(axis=1)).sum(axis=0)
+        conditional[s, : s + 1] = (_plogp(total) - _plogp(likely).sum(axis=1)).sum(axis=0)
         k = np.arange(s + 1)
         after = np.zeros((len(masses), len(step) + 1, s + 2, len(initial)))
         after[:, :-1, 1:] = moved * ((k + 1) / (s + 1))[:, None]
@@ -180,7 +180,7 @@ def _entropies(initial: np.ndarray, steps: list[np.ndarray], *, may_merge: bool)
                 forgotten = _information(masses, steps[s + 1]) - _information(merged, steps[s + 1])
                 lost[:, s + 1, : s + 2] = forgotten.clip(min=0)
             masses = merged
-    means = np.array([_means(size, given, lost) for size in range(length + 1)])
+    means = np.array([_means(size, conditional, lost) for size in range(length + 1)])
     return means[:, 0], means[:, 1]
 
 
@@ -200,23 +200,25 @@ def _entropies_by_enumeration(initial: np.ndarray, steps: list[np.ndarray]) -> n
     return np.array(totals)
 
 
-def _means(size: int, given: np.ndarray, lost: np.ndarray) -> tuple[float, float]:
-    """Return the sums of `given` and of `lost` over the positions, for a random set of this size being revealed."""
-    length = len(given)
+def _means(size: int, conditional: np.ndarray, lost: np.ndarray) -> tuple[float, float]:
+    """Return the sums of `conditional` and `lost` over the positions, if a random set of this size is revealed."""
+    length = len(conditional)
     revealed = _shares(length, size, 1)
     if not lost.any():
-        return float((revealed * given).sum()), 0.0
+        return float((revealed * conditional).sum()), 0.0
     masked = _shares(length, size, 0)
-    return float((revealed * given).sum()), float((masked * lost[0] + revealed * lost[1]).sum())
+    return float((revealed * conditional).sum()), float((masked * lost[0] + revealed * lost[1]).sum())
 
 
-def _shares(length: int, size: int, taken: int) -> np.ndarray:
-    """Return [s, k]: the probability that a random set has k of the s positions before s, and s itself if `taken` is 1.
+def _shares(length: int, size: int, includes_s: int) -> np.ndarray:
+    """Return [s, k]: the probability that a random set has k of the s positions before s.
 
-    C(s, k)·C(N−s−1, size−k−taken) / C(N, size)
+    If `includes_s` is 1, it must also have s itself; if 0, it must not.
+
+    C(s, k)·C(N−s−1, size−k−includes_s) / C(N, size)
     """
     high, low = _log_binomials(length)
-    left = size - taken - np.arange(length + 1)
+    left = size - includes_s - np.arange(length + 1)
     possible = left >= 0
     shares = np.zeros((length, length + 1))
     after = np.ix_(np.arange(length)[::-1], left[possible])
@@ -233,7 +235,7 @@ def _log_binomials(length: int) -> tuple[np.ndarray, np.ndarray]:
         high = np.array([floor(log_factorial * 2**20) / 2**20 for log_factorial in exact])
         low = np.array([float(value - Decimal(first)) for value, first in zip(exact, high.tolist(), strict=True)])
     n, k = np.arange(length + 1)[:, None], np.arange(length + 1)[None, :]
-    binomials = [np.where(k <= n, part[n] - part[k] - part[n - k], 0) for part in (high, low)]
+    binomials = [np.where(k <= n, table[n] - table[k] - table[n - k], 0) for table in (high, low)]
     return np.where(k <= n, binomials[0], -np.inf), binomials[1]
 
 
@@ -251,13 +253,13 @@ def _merged(masses: np.ndarray, most: int) -> np.ndarray:
 
 def _information(masses: np.ndarray, step: np.ndarray) -> np.ndarray:
     """Return −H(event at the next position | label) for every k: [the state, letter and state]."""
-    found = np.zeros((2, masses.shape[1]))
+    negative_entropies = np.zeros((2, masses.shape[1]))
     for first in range(0, len(masses), BLOCK):
         block = masses[first : first + BLOCK]
         both = np.einsum("lku,aut->lkat", block, step, optimize=True)
         label = _plogp(block.sum(axis=2)).sum(axis=0)
-        found += [_plogp(x).sum(axis=(0, *range(2, x.ndim))) - label for x in (both.sum(axis=2), both)]
-    return found
+        negative_entropies += [_plogp(x).sum(axis=(0, *range(2, x.ndim))) - label for x in (both.sum(axis=2), both)]
+    return negative_entropies
 
 
 def _joined(masses: np.ndarray, grid: float) -> np.ndarray:

@@ -162,10 +162,10 @@ class ScheduleReport:
         first, last, error = (
             self.curve.per_position[0],
             self.curve.per_position[-1],
-            max(one.error for one in self.schedules),
+            max(schedule.error for schedule in self.schedules),
         )
         exactness = f"{'exact up to rounding errors of about' if self.curve.exact else 'off by at most'} {error:.0e}"
-        if 10 * error > min(one.kl for one in self.schedules) and not self.curve.exact:
+        if 10 * error > min(schedule.kl for schedule in self.schedules) and not self.curve.exact:
             exactness += " (a shorter --length has sharper bounds)"
         least = {
             "unknown": "unknown (the search is for shorter strings; use a shorter --length)",
@@ -191,7 +191,7 @@ class ScheduleReport:
             "dual_total_correlation": self.curve.dual_total_correlation,
             "least_exact_passes": self.least,
             "least_exact_method": self.method,
-            "schedules": [one.to_json() for one in self.schedules],
+            "schedules": [schedule.to_json() for schedule in self.schedules],
         }
 
     def summary(self) -> ReportTable:
@@ -201,18 +201,21 @@ class ScheduleReport:
     def page(self) -> str:
         """Return the page: KL against the number of passes for every schedule, and the information curve."""
         numbers = sorted({1 << i for i in range(self.curve.length.bit_length())} | {self.passes, self.curve.length})
-        every = [one for number in numbers for one in _priced(self.curve, number)]
+        schedules = [schedule for number in numbers for schedule in _priced(self.curve, number)]
         by_name: dict[str, dict[int, float]] = {}
-        for one in every:
-            by_name.setdefault(one.name, {})[one.passes] = one.kl
-        prices = [Series(name, tuple(Point(k, kl) for k, kl in sorted(at.items()))) for name, at in by_name.items()]
+        for schedule in schedules:
+            by_name.setdefault(schedule.name, {})[schedule.passes] = schedule.kl
+        prices = [
+            Series(name, tuple(Point(k, kl) for k, kl in sorted(by_passes.items())))
+            for name, by_passes in by_name.items()
+        ]
         curve = Series("f(i)", tuple(Point(i, float(y)) for i, y in enumerate(self.curve.per_position)))
         curve_plot = report_plot([curve], "entropy in nats", x_name="revealed positions", logarithmic=False)
         plots = (
             ("Expected KL(law ‖ sampler)", report_plot(prices, "expected KL")),
             ("Mean entropy of a masked position, given i revealed ones", curve_plot),
         )
-        return html_report(self.title, self.facts, plots, _schedule_table(every, self.curve.length))
+        return html_report(self.title, self.facts, plots, _schedule_table(schedules, self.curve.length))
 
 
 def _priced(curve: InformationCurve, passes: int) -> list[PricedSchedule]:
@@ -220,15 +223,15 @@ def _priced(curve: InformationCurve, passes: int) -> list[PricedSchedule]:
 
 
 def _schedule_table(schedules: Iterable[PricedSchedule], most: int) -> ReportTable:
-    """Number of passes of each schedule that are listed at most."""
+    """Return a row per schedule, with the writes of its first `most` passes."""
     columns = ("schedule", "passes", "expected KL", "positions written in each pass")
     rows = tuple(
         (
-            one.name,
-            str(one.passes),
-            f"{one.kl:.4f}" if one.kl >= 0.001 or one.kl <= one.error else f"{one.kl:.1e}",
-            " ".join(map(str, one.writes[:most])) + (" …" if one.passes > most else ""),
+            schedule.name,
+            str(schedule.passes),
+            f"{schedule.kl:.4f}" if schedule.kl >= 0.001 or schedule.kl <= schedule.error else f"{schedule.kl:.1e}",
+            " ".join(map(str, schedule.writes[:most])) + (" …" if schedule.passes > most else ""),
         )
-        for one in schedules
+        for schedule in schedules
     )
     return ReportTable(columns, rows, ("schedule", "positions written in each pass"))

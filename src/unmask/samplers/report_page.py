@@ -12,29 +12,29 @@ from unmask.samplers.line_plot import Series, from_zero, powers
 SIZE = (520, 280)
 
 
-def report_plot(series: Sequence[Series], what: str, *, x_name: str = "passes", logarithmic: bool = True) -> str:
-    """Return a plot of `what` against `x_name`, with a tooltip at every point.
+def report_plot(series: Sequence[Series], quantity: str, *, x_name: str = "passes", logarithmic: bool = True) -> str:
+    """Return a plot of `quantity` against `x_name`, with a tooltip at every point.
 
     x is logarithmic by default, so that both log2 N and N passes are visible. Points whose y is infinite are left out,
     and the legend says so.
     """
-    shown = [_finite(one, x_name) for one in series]
-    points = [point for one in shown for point in one.points]
+    finite = [_finite(item, x_name) for item in series]
+    points = [point for item in finite for point in item.points]
     numbers = [point.x for point in points]
     across = powers(x_name, [1, *numbers]) if logarithmic else from_zero(x_name, numbers, whole=True)
-    return line_plot.plot(what, across, from_zero(what, [point.high for point in points]), shown, size=SIZE)
+    return line_plot.plot(quantity, across, from_zero(quantity, [point.high for point in points]), finite, size=SIZE)
 
 
-def _finite(one: Series, x_name: str) -> Series:
+def _finite(series: Series, x_name: str) -> Series:
     """Return the series from left to right, without infinite values, with tooltips and with bars from 0 on."""
     points = []
-    for point in sorted(one.points, key=lambda point: point.x):
+    for point in sorted(series.points, key=lambda point: point.x):
         if isfinite(point.y):
             bar = f" ± {point.error:.2g}" if point.error else ""
-            title = f"{one.name}, {point.x:g} {x_name}: {point.y:.3g}{bar}"
+            title = f"{series.name}, {point.x:g} {x_name}: {point.y:.3g}{bar}"
             points.append(replace(point, ends=(max(0.0, point.low), point.high), title=title))
-    rest = "" if len(points) == len(one.points) else " (∞ left out)"
-    return Series(one.name + rest, tuple(points))
+    note = "" if len(points) == len(series.points) else " (∞ left out)"
+    return Series(series.name + note, tuple(points))
 
 
 PAGE = Template("""<!doctype html>

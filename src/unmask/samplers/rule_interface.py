@@ -4,7 +4,7 @@ A rule is a `Sampler`. In each pass it gets the `State` of one row and the predi
 `Chance` for all randomness, and returns the next state. `quotas` says how many slots each pass of a schedule writes.
 
 A sampler does more than a planner, which only chooses slots (`reasoners/planners.py`): it also draws the symbols, and
-it may mask or change slots that are written.
+it may mask or change slots that are written. `PlannedSampler` (`write_once_rules`) makes a sampler of a planner.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,6 @@ import numpy as np
 
 from unmask.errors import UnmaskError, shortened
 from unmask.numerics.array_types import Float, Int
-from unmask.reasoners.planners import leftmost_block
 
 # Parameters of samplers, checked when one is made.
 
@@ -34,8 +33,8 @@ class SamplerError(UnmaskError):
 def check_count(sampler: str, name: str, value: int | None, least: int = 1) -> None:
     """Raise if a parameter is not an integer from `least` to MOST; None is allowed."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST):
-        shown = shortened(repr(value))
-        raise SamplerError(f"{name} of {sampler} must be an integer from {least} to {MOST:,}, not {shown}")
+        text = shortened(repr(value))
+        raise SamplerError(f"{name} of {sampler} must be an integer from {least} to {MOST:,}, not {text}")
 
 
 def check_number(sampler: str, name: str, value: float | None, most: float = LARGEST) -> None:
@@ -260,7 +259,7 @@ class State:
 
 
 class Sampler(Protocol):
-    """One published rule with its parameters; it draws through `chance` alone."""
+    """One rule with its parameters: it chooses slots, draws symbols and may edit slots, by `chance` alone."""
 
     @property
     def label(self) -> str:
@@ -331,11 +330,11 @@ def cosine(t: np.float32) -> np.float32:
 
 def halving(masked: int) -> tuple[int, ...]:
     """Return the quotas of passes that each write half of what is left, rounded up."""
-    parts = []
+    quotas_so_far = []
     while masked:
-        parts.append(masked - masked // 2)
+        quotas_so_far.append(masked - masked // 2)
         masked //= 2
-    return tuple(parts)
+    return tuple(quotas_so_far)
 
 
 def by_alpha(alpha: Callable[[np.float32], np.float32], masked: int, steps: int) -> tuple[int, ...]:
@@ -343,14 +342,14 @@ def by_alpha(alpha: Callable[[np.float32], np.float32], masked: int, steps: int)
 
     α is taken in single precision, as dllm does: it decides which way a half is rounded.
     """
-    parts, left = [], masked
+    quotas_so_far, left = [], masked
     masks = [np.float32(1) - alpha(np.float32(i / steps)) for i in range(steps + 1)]
     for i in range(steps, 0, -1):
-        part = left if i == 1 else min(left, round(left * (1 - float(masks[i - 1] / masks[i]))))
-        if part:
-            parts.append(part)
-        left -= part
-    return tuple(parts)
+        quota = left if i == 1 else min(left, round(left * (1 - float(masks[i - 1] / masks[i]))))
+        if quota:
+            quotas_so_far.append(quota)
+        left -= quota
+    return tuple(quotas_so_far)
 
 
 # Blocks: semi-autoregressive generation fills w slots at a time, from left to right.
@@ -367,8 +366,3 @@ def block(state_slots: int, width: int | None, number: int) -> np.ndarray:
         return np.ones(state_slots, dtype=bool)
     slots = np.arange(state_slots)
     return (slots >= number * width) & (slots < (number + 1) * width)
-
-
-def leftmost_open(masked: np.ndarray, width: int | None) -> np.ndarray:
-    """Return the masked slots of the leftmost block that has one; of all blocks without a width."""
-    return masked if width is None else leftmost_block(masked, width)

@@ -1,5 +1,7 @@
 """Names → samplers: `llada:remasking=random,block_length=8` with the parameters of the published code.
 
+`planner:left-to-right:1` is the sampler of a planner (`reasoners/planners.py`).
+
 A sampler that takes `steps` gets them from a budget of passes unless the name fixes them; the others decide themselves
 how many passes they make.
 """
@@ -10,13 +12,15 @@ from math import ceil
 from typing import Any
 
 from unmask.errors import shortened
-from unmask.samplers.benchmark_subject import Subject
+from unmask.reasoners.planners import parse_planner
 from unmask.samplers.editing_rules import BlockRefinement, DiffusionGemma, JointThreshold, Llada21
+from unmask.samplers.problem_subject import Subject
 from unmask.samplers.remasking_rules import P2, Remdm
 from unmask.samplers.rule_interface import Sampler, SamplerError, block_count, starts_from_noise
 from unmask.samplers.sampling_loop import Sample, sample
-from unmask.samplers.write_once_rules import Bisection, Dream, EntropyBound, FastDllm, Llada
+from unmask.samplers.write_once_rules import Bisection, Dream, EntropyBound, FastDllm, Llada, PlannedSampler
 
+PLANNED = "planner"
 RULES: dict[str, type[Any]] = {
     "llada": Llada,
     "dream": Dream,
@@ -29,6 +33,7 @@ RULES: dict[str, type[Any]] = {
     "joint-threshold": JointThreshold,
     "diffusion-gemma": DiffusionGemma,
     "block-refinement": BlockRefinement,
+    PLANNED: PlannedSampler,
 }
 STEPS = ("steps", "num_inference_steps")  # names of the number of passes in published code
 NOT_TYPED = ("planner",)  # parameters that are functions
@@ -89,8 +94,8 @@ class ZooEntry:
     def make(self, steps: int = 1, **defaults: Any) -> Sampler:
         """Return the sampler; `defaults` are used for parameters that its name does not set."""
         names = {field.name for field in fields(self.rule)}
-        given = {name: value for name, value in {**dict.fromkeys(STEPS, steps), **defaults}.items() if name in names}
-        return self.rule(**{**given, **self.parameters})
+        values = {name: value for name, value in {**dict.fromkeys(STEPS, steps), **defaults}.items() if name in names}
+        return self.rule(**{**values, **self.parameters})
 
     @property
     def label(self) -> str:
@@ -123,7 +128,7 @@ def zoo(slots: int, names: tuple[str, ...] = ZOO) -> list[ZooEntry]:
 
 
 def parse_sampler(text: str) -> ZooEntry:
-    """Parse NAME or NAME:PARAMETER=VALUE,…"""
+    """Parse NAME, NAME:PARAMETER=VALUE,… or planner:PLANNER."""
     name, _, rest = text.partition(":")
     if name.endswith(".py"):
         raise SamplerError(
@@ -131,20 +136,23 @@ def parse_sampler(text: str) -> ZooEntry:
         )
     if name not in RULES:
         raise SamplerError(f"unknown sampler {shortened(name)!r}; use one of {', '.join(RULES)}")
-    known = [field.name for field in fields(RULES[name]) if field.name not in NOT_TYPED]
-    entry = ZooEntry(RULES[name], named_parameters(name, rest, known, number_or_text))
+    if name == PLANNED:
+        return ZooEntry(PlannedSampler, {"planner": parse_planner(rest, tape=None), "label": f"planner {rest}"})
+    parameter_names = [field.name for field in fields(RULES[name]) if field.name not in NOT_TYPED]
+    entry = ZooEntry(RULES[name], named_parameters(name, rest, parameter_names, number_or_text))
     entry.make()  # an invalid parameter is refused here
     return entry
 
 
-def named_parameters(name: str, text: str, known: Sequence[str], read: Callable[[str], Any]) -> dict[str, Any]:
+def named_parameters(name: str, text: str, names: Sequence[str], read: Callable[[str], Any]) -> dict[str, Any]:
     """Parse PARAMETER=VALUE,… of the sampler `name`; refuse unknown and repeated parameters."""
     parameters: dict[str, Any] = {}
-    for part in text.split(",") if text else ():
-        key, equals, value = part.partition("=")
-        if not equals or key not in known:
+    for assignment in text.split(",") if text else ():
+        key, equals, value = assignment.partition("=")
+        if not equals or key not in names:
             raise SamplerError(
-                f"{name} has no parameter {shortened(part)!r}; write PARAMETER=VALUE with one of {', '.join(known)}"
+                f"{name} has no parameter {shortened(assignment)!r}; "
+                f"write PARAMETER=VALUE with one of {', '.join(names)}"
             )
         if key in parameters:
             raise SamplerError(f"{name} is given {key} twice; give it once")

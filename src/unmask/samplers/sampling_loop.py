@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unmask.errors import UnmaskError
-from unmask.limits import check, foresee
+from unmask.limits import check, check_memory
 from unmask.samplers.rule_interface import Beliefs, Chance, Drawn, Predictor, Sampler, State, starts_from_noise
 
 MOST_PASSES = 100_000
@@ -50,11 +50,11 @@ class Sample:
 
     def writes(self, row: int) -> list[Write]:
         """Return the writes of one row, pass by pass; within a pass from left to right."""
-        found = []
+        writes = []
         for t, (before, after) in enumerate(zip(self.histories, self.histories[1:], strict=False), start=1):
             for slot in np.flatnonzero(before[row] != after[row]).tolist():
-                found.append(Write(t, slot, int(before[row, slot]), int(after[row, slot])))
-        return found
+                writes.append(Write(t, slot, int(before[row, slot]), int(after[row, slot])))
+        return writes
 
     @property
     def tokens_per_pass(self) -> float:
@@ -111,5 +111,5 @@ def _check_size(label: str, histories: list[np.ndarray]) -> None:
     if len(histories) > MOST_PASSES:
         raise UnmaskError(f"{label} is not finished after {MOST_PASSES:,} passes; give it fewer steps")
     rows, slots = histories[0].shape
-    made = f"{label} with {len(histories) + 1:,} canvases of {rows} × {slots} slots"
-    foresee((len(histories) + 1) * histories[0].nbytes, made)
+    description = f"{label} with {len(histories) + 1:,} canvases of {rows} × {slots} slots"
+    check_memory((len(histories) + 1) * histories[0].nbytes, description)

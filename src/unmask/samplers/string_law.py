@@ -145,9 +145,9 @@ def read_law(path: str | Path) -> StringLaw:
     """Read the law of a file."""
     if not str(path):
         raise ProblemError("law: has no file name; write law:FILE")
-    what = f"the law {path}"
-    content = read_file(path, what, most=MOST_BYTES, error=ProblemError)
-    document = parse_json(content, what, error=ProblemError, decimal=_decimal)
+    description = f"the law {path}"
+    content = read_file(path, description, most=MOST_BYTES, error=ProblemError)
+    document = parse_json(content, description, error=ProblemError, decimal=_decimal)
     return law_from_json(document, f"law:{Path(path).name}")
 
 
@@ -158,9 +158,9 @@ def law_from_json(document: Any, name: str = "law") -> StringLaw:
         raise ProblemError(f"a law needs a kind among {', '.join(KEYS)}, not {shortened(repr(kind))}")
     needed, allowed = KEYS[kind]
     if not needed <= set(document) <= needed | allowed:
-        given = ", ".join(sorted(set(document) - {"kind"})) or "none of them"
+        keys = ", ".join(sorted(set(document) - {"kind"})) or "none of them"
         raise ProblemError(
-            f"a law of kind {kind} needs the keys {', '.join(sorted(needed - {'kind'}))}, but has {shortened(given)}"
+            f"a law of kind {kind} needs the keys {', '.join(sorted(needed - {'kind'}))}, but has {shortened(keys)}"
         )
     return {"ngram": _ngram, "hmm": _hmm, "automaton": _automaton}[kind](document, name)
 
@@ -179,11 +179,11 @@ def _ngram(document: dict[str, Any], name: str) -> StringLaw:
     for key, row in _object(document["contexts"], "contexts").items():
         context = _context(key, alphabet, order)
         if context in rows:
-            raise ProblemError(f"contexts gives {_shown(context, alphabet)!r} twice; give it once")
+            raise ProblemError(f"contexts gives {_context_text(context, alphabet)!r} twice; give it once")
         rows[context] = row
     steps = _no_steps(alphabet, count)
     for context, row in rows.items():
-        for a, p in _distribution(row, alphabet, f"contexts[{_shown(context, alphabet)!r}]").items():
+        for a, p in _distribution(row, alphabet, f"contexts[{_context_text(context, alphabet)!r}]").items():
             after = (*context, a)[-(order - 1) :] if order > 1 else ()
             steps[a][number[context]][number[after]] = p
     reached: set[tuple[int, ...]] = set()
@@ -194,8 +194,8 @@ def _ngram(document: dict[str, Any], name: str) -> StringLaw:
             continue
         reached.add(context)
         if context not in rows:
-            written = _shown(context, alphabet)
-            raise ProblemError(f"contexts lacks {written!r}, which has a positive probability; give its probabilities")
+            text = _context_text(context, alphabet)
+            raise ProblemError(f"contexts lacks {text!r}, which has a positive probability; give its probabilities")
         followed = (step[number[context]] for step in steps)
         waiting += [contexts[after] for row in followed for after, p in row.items() if p > 0]
     return _law(name, alphabet, {0: Fraction(1)}, steps, None)
@@ -324,7 +324,7 @@ def _context(key: str, alphabet: list[str], order: int) -> tuple[int, ...]:
     return tuple(alphabet.index(symbol) for symbol in symbols)
 
 
-def _shown(context: tuple[int, ...], alphabet: list[str]) -> str:
+def _context_text(context: tuple[int, ...], alphabet: list[str]) -> str:
     return " ".join(alphabet[a] for a in context)
 
 

@@ -57,26 +57,26 @@ def _first_pass(strings: np.ndarray, first: int) -> Iterator[np.ndarray]:
 
 def _second_pass(strings: np.ndarray, first: int, reads: int) -> Iterator[np.ndarray]:
     """Yield every function from the first slots to twice the probability that a slot of the second pass is 1."""
-    seen = set()
-    for places in combinations(range(first), min(reads, first)):
-        address = sum((strings[:, i] << j for j, i in enumerate(places)), np.zeros(len(strings), dtype=np.int64))
-        for table in product(BITS, repeat=2 ** len(places)):
+    yielded = set()
+    for read_slots in combinations(range(first), min(reads, first)):
+        address = sum((strings[:, i] << j for j, i in enumerate(read_slots)), np.zeros(len(strings), dtype=np.int64))
+        for table in product(BITS, repeat=2 ** len(read_slots)):
             law = np.array(table)[address]
-            if law.tobytes() not in seen:
-                seen.add(law.tobytes())
+            if law.tobytes() not in yielded:
+                yielded.add(law.tobytes())
                 yield law
 
 
 def _best_overlap(weights: np.ndarray, even: np.ndarray, laws: list[np.ndarray], slots: int) -> int:
     """Return the largest 2^n · Σ min(P, uniform), over the laws of the slots of the second pass."""
     strings = np.arange(len(weights))
-    kept = weights[even]
+    even_weights = weights[even]
     if not slots:
-        return int(np.minimum(kept, 2).sum())
+        return int(np.minimum(even_weights, 2).sum())
     factors = [np.array([_factor(strings >> (slots - 1 - i) & 1, law)[even] for law in laws]) for i in range(slots)]
     best = 0
-    for chosen in combinations_with_replacement(range(len(laws)), slots - 1):
-        partial = reduce(np.multiply, [factors[i][c] for i, c in enumerate(chosen)], kept)
-        rest = factors[-1][chosen[-1] if chosen else 0 :]  # slots of one pass can be exchanged
+    for combination in combinations_with_replacement(range(len(laws)), slots - 1):
+        partial = reduce(np.multiply, [factors[i][c] for i, c in enumerate(combination)], even_weights)
+        rest = factors[-1][combination[-1] if combination else 0 :]  # slots of one pass can be exchanged
         best = max(best, int(np.minimum(partial * rest, 2).sum(axis=1).max()))
     return best

@@ -1,11 +1,13 @@
-"""Rules that write each slot once: LLaDA, Dream, Fast-dLLM, EB and bisection."""
+"""Rules that write each slot once: planners, LLaDA, Dream, Fast-dLLM, EB and bisection."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 from typing import ClassVar
 
 import numpy as np
 
+from unmask.reasoners.planners import Planner, Situation, leftmost_block
 from unmask.samplers.rule_interface import (
     SCHEDULES,
     Beliefs,
@@ -19,11 +21,46 @@ from unmask.samplers.rule_interface import (
     check_count,
     check_number,
     comparable,
-    leftmost_open,
     quotas,
     softmax,
     surest,
 )
+
+# A planner as a sampler: the planner chooses the slots, the predictor's beliefs give their symbols.
+#
+#     confidence of slot i = max_a softmax(logits_i)[a]
+#     every slot that the planner chooses takes x0_i ~ softmax(logits_i / temperature)     temperature 0: the likeliest
+#
+# So `threshold:X` compares probabilities with X here, but logits of F_p in `unmask run --planner threshold:X`. The
+# chosen slots do not depend on the symbols that are drawn.
+
+
+def largest_probability(state: State, beliefs: Beliefs) -> np.ndarray:  # noqa: ARG001
+    """Return the probability of the likeliest symbol of every slot."""
+    return beliefs.probability(beliefs.best)
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedSampler:
+    """The sampler that writes the slots that a planner chooses, until no slot is masked."""
+
+    planner: Planner
+    label: str
+    temperature: float = 0.0
+    confidence: Callable[[State, Beliefs], np.ndarray] = largest_probability
+    """The confidence in every slot, which the planner sees."""
+
+    remasks: ClassVar[Remasking] = "declines"
+
+    def finished(self, state: State) -> bool:
+        return state.full
+
+    def next(self, state: State, beliefs: Beliefs, chance: Chance) -> State:
+        confidence = comparable(self.confidence(state, beliefs))
+        situation = Situation(state.step, 0, state.masked[None], confidence[None], one=1.0)
+        slots = np.flatnonzero(self.planner.choose(situation)[0])
+        return state.written(slots, beliefs.at(slots).draw(self.temperature, chance))
+
 
 # LLaDA: a fixed number of slots per pass, the surest or random ones; dllm's schedules decide how many.
 #
@@ -70,13 +107,13 @@ class Llada:
             raise SamplerError(
                 f"gen_length of llada is {self.gen_length} and the canvas has {len(state.first)} slots; leave it out"
             )
-        return self._turn(state) is None
+        return self._block_and_quota(state) is None
 
     def next(self, state: State, beliefs: Beliefs, chance: Chance) -> State:
-        turn = self._turn(state)
-        assert turn is not None
-        here, quota = turn
-        slots = np.flatnonzero(state.masked & here)
+        block_and_quota = self._block_and_quota(state)
+        assert block_and_quota is not None
+        in_block, quota = block_and_quota
+        slots = np.flatnonzero(state.masked & in_block)
         if self.remasking == "random":
             chosen = chance.subset(slots, quota)
             return state.written(chosen, beliefs.at(chosen).draw(self.temperature, chance))
@@ -85,16 +122,16 @@ class Llada:
         chosen = surest(np.arange(len(slots)), of_slots.probability(symbols), quota)
         return state.written(slots[chosen], symbols[chosen])
 
-    def _turn(self, state: State) -> tuple[np.ndarray, int] | None:
+    def _block_and_quota(self, state: State) -> tuple[np.ndarray, int] | None:
         """Return (the slots of the current block, how many of them this pass writes); None after the last pass."""
         blocks = block_count(len(state.first), self.block_length)
-        passed = 0
+        passes_before = 0
         for number in range(blocks):
-            here = block(len(state.first), self.block_length, number)
-            plan = quotas(self.scheduler, int((state.to_fill & here).sum()), ceil(self.steps / blocks))
-            if state.step < passed + len(plan):
-                return here, plan[state.step - passed]
-            passed += len(plan)
+            in_block = block(len(state.first), self.block_length, number)
+            plan = quotas(self.scheduler, int((state.to_fill & in_block).sum()), ceil(self.steps / blocks))
+            if state.step < passes_before + len(plan):
+                return in_block, plan[state.step - passes_before]
+            passes_before += len(plan)
         return None
 
 
@@ -228,7 +265,8 @@ class FastDllm:
         return state.full
 
     def next(self, state: State, beliefs: Beliefs, chance: Chance) -> State:
-        slots = np.flatnonzero(leftmost_open(state.masked, self.block_length))
+        width = self.block_length
+        slots = np.flatnonzero(state.masked if width is None else leftmost_block(state.masked, width))
         of_slots = beliefs.at(slots)
         symbols = of_slots.draw(self.temperature, chance)
         confidence = of_slots.probability(symbols)
@@ -282,12 +320,12 @@ class EntropyBound:
     def next(self, state: State, beliefs: Beliefs, chance: Chance) -> State:
         slots = np.flatnonzero(state.masked)
         of_slots = beliefs.at(slots)
-        sure = {
+        scores = {
             "entropy": lambda: -of_slots.entropy,
             "confidence": lambda: of_slots.probability(of_slots.best),
             "margin": lambda: of_slots.margin,
         }[self.order]()
-        order = surest(np.arange(len(slots)), sure, len(slots))
+        order = surest(np.arange(len(slots)), scores, len(slots))
         entropy = of_slots.entropy[order]
         within = np.cumsum(entropy) - np.maximum.accumulate(entropy) <= self.gamma
         chosen = order[: max(1, int(np.argmin(np.append(within, False))))]

@@ -8,8 +8,8 @@ class Draws:
 
     def __init__(self, *address: int) -> None:
         key = 0
-        for part in address:
-            key = key * 1_000_003 + part + 1
+        for number in address:
+            key = key * 1_000_003 + number + 1
         self._generator = np.random.Philox(key=np.array([key % (1 << 64), len(address)], dtype=np.uint64))
 
     def integer(self, low: int, high: int) -> int:

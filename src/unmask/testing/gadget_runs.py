@@ -50,8 +50,8 @@ def settle(
     transformer = assemble(program, precision)
     residual = np.zeros((batch, program.rows, program.width), dtype=np.int64)
     residual += transformer.positions
-    for columns, given in contents:
-        values = np.asarray(given)
+    for columns, content in contents:
+        values = np.asarray(content)
         residual[:, :, columns] = values if values.ndim == 3 else values[:, None, :]
     return _looped(transformer, ReferenceEngine().session(transformer), residual, loops)
 

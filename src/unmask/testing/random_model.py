@@ -1,4 +1,4 @@
-"""Seed → a random model of any kind that saturates, edits, and never divides by zero.
+"""Seed → a random model of any kind whose sums clip and whose slots may be rewritten; it never divides by zero.
 
 Queries and keys have entries of at most 1/2, because otherwise most random models would divide by zero; embeddings,
 positions, values and MLPs use the whole range, so that sums clip. A model that divides by zero on a word
@@ -17,7 +17,6 @@ from unmask.errors import AttendsToNothing, TooLarge, UnmaskError
 from unmask.numerics.arithmetic import Precision
 from unmask.reasoners.run_words import answers
 from unmask.testing.draws import Draws
-from unmask.testing.saturating_weights import SaturatingWeights
 from unmask.weights.kinds import DIFFUSION, KINDS, Kind
 from unmask.weights.matrices import Matrix
 from unmask.weights.model import Model
@@ -40,6 +39,46 @@ class Sizes:
     heads: int
     width: int
     block: int
+
+
+@dataclass(frozen=True)
+class SaturatingWeights:
+    """Random heads and MLPs of one width whose sums clip, drawn in the order of the calls."""
+
+    draws: Draws
+    precision: Precision
+    width: int
+
+    @property
+    def half(self) -> int:
+        """1/2."""
+        return self.precision.one // 2
+
+    @property
+    def double(self) -> int:
+        """2, or B if that is less."""
+        return min(2 * self.precision.one, self.precision.bound)
+
+    def matrix(self, shape: tuple[int, int], largest: int) -> Matrix:
+        """Entries up to `largest`, about a third of them 0."""
+        values = self.draws.integers(-largest, largest, shape)
+        return Matrix.of(np.where(self.draws.integers(0, 2, shape) > 0, values, 0))
+
+    def head(self, narrow: int, *, peak: int = 1) -> Head:
+        """`narrow` columns, keys up to 1/2, and queries up to `peak` times 1/2."""
+        shape, query = (self.width, narrow), min(peak * self.half, self.precision.bound)
+        return Head(
+            self.matrix(shape, query), self.matrix(shape, self.half), self.matrix((self.width, self.width), self.double)
+        )
+
+    def mlp(self, hidden: int) -> Mlp:
+        bound = self.precision.bound
+        return Mlp(
+            self.matrix((self.width, hidden), self.double),
+            self.draws.integers(-bound, bound, (hidden,)),
+            self.matrix((hidden, self.width), self.double),
+            self.draws.integers(-bound, self.precision.one, (self.width,)),
+        )
 
 
 def random_model(
@@ -77,7 +116,7 @@ def random_model(
     raise UnmaskError(f"no random {kind} of seed {seed} avoids Z = 0 in {ATTEMPTS} draws; use another seed")
 
 
-drawn = lru_cache(maxsize=4096)(random_model)
+cached_model = lru_cache(maxsize=4096)(random_model)
 """The same model, drawn once per process; for checks that do not change it."""
 
 

@@ -174,9 +174,9 @@ def causal_to_unmasked_by_blocks(source: Transformer, rows: int) -> TransformerC
     symbols, bits = source.embed.shape[0], bits_for(rows)
     program = Program((*map(str, range(symbols)), "□"), source.out.shape[0], rows, rows * rows)
     block, row = n // N, n % N
-    own_code = program.code("own", n)
+    row_code = program.code("own", n)
     block_code = program.code("block", block, bits)
-    row_code = program.code("row", row, bits)
+    row_in_block = program.code("row", row, bits)
     padding = program.flag("pad", n >= N)
     inactive = program.flag("inactive", row > block)
     off_diagonal = program.flag("off the diagonal", row.equals(block).equals(0))
@@ -187,9 +187,9 @@ def causal_to_unmasked_by_blocks(source: Transformer, rows: int) -> TransformerC
     def copy_streams(layer: LayerBuilder, buffers: Buffers, hidden: Columns) -> Buffers:
         """Let every row copy the stream of the row that has the same r and is not `hidden`."""
         gather = layer.head()
-        eq(gather, row_code, row_code)
+        eq(gather, row_in_block, row_in_block)
         hide(gather, hidden, copies=1)
-        return overwrite(gather, itself(layer, own_code), buffers.current, buffers)
+        return overwrite(gather, itself(layer, row_code), buffers.current, buffers)
 
     def guard(head: HeadBuilder) -> None:
         boost(head, inactive)

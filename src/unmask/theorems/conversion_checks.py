@@ -11,7 +11,7 @@ from unmask.errors import AttendsToNothing
 from unmask.reasoners.decoding import Tape
 from unmask.reasoners.run_words import run_batch
 from unmask.testing.draws import Draws
-from unmask.testing.random_model import drawn, sample_words
+from unmask.testing.random_model import cached_model, sample_words
 from unmask.theorems.alignment import aligned_difference
 from unmask.theorems.theorem import Conversion, SourceSize, Theorem, TransformerConversion, TransformerTheorem
 from unmask.traces.trace import Trace
@@ -77,7 +77,7 @@ def check_theorem(
     """
     disagreements = []
     for seed in seeds:
-        source = drawn(seed, theorem.source, lengths[seed % len(lengths)], precision=precision, **sizes)
+        source = cached_model(seed, theorem.source, lengths[seed % len(lengths)], precision=precision, **sizes)
         conversion = theorem.convert(source)
         assert Price.of(conversion.model).within(theorem.bound(source)), (seed, Price.of(conversion.model))
         grows = theorem.growth(SourceSize.of(source).as_in_the_paper())
@@ -104,7 +104,7 @@ def _outcomes(model: Model, words: np.ndarray, engine: Engine, tape: Tape | None
 
 def random_transformer(seed: int, attention: Attention, *, precision: int, **sizes: Any) -> Transformer:
     """Return a random saturating transformer; about one in seven divides by zero on some input."""
-    model = drawn(seed, "topk", seed % 4, precision=precision, **sizes)
+    model = cached_model(seed, "topk", seed % 4, precision=precision, **sizes)
     return replace(model.transformers["model"], attention=attention)
 
 

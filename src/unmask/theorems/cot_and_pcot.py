@@ -42,7 +42,7 @@ def cot_to_pcot_programs(source: ConversionSource) -> dict[str, Program]:
 
     program = program_in_length(vocabulary, len(vocabulary), N + source.begin + source.steps, "causal")
     masked = program.register("masked")
-    own_code = program.code("here", n)
+    row_code = program.code("here", n)
     before = program.code("row before", (n - 1).positive_part())
     simulation = Simulation.of(program, transformer, STREAM, source_positions(transformer, n))
     final = program.register("final", column_labels(transformer))
@@ -54,7 +54,7 @@ def cot_to_pcot_programs(source: ConversionSource) -> dict[str, Program]:
 
     for number in range(simulation.depth):
         simulation.layer(number, program.layer(), guard)
-    lookup(program.layer(), before, own_code).copy(simulation.work, final)
+    lookup(program.layer(), before, row_code).copy(simulation.work, final)
     simulation.read_out(program, final)
     program.read_out(mask, program.one, -B)  # the last symbol: it loses even a tie at -B
     return {"model": program}
@@ -249,7 +249,7 @@ def _scratch_program(source: Model, layout: _ScratchLayout, vocabulary: tuple[st
     """Return the source's layers on scratch rows and symbols, and one more layer that looks up the scratch row."""
     transformer, filler = source.transformers["model"], len(source.vocabulary)
     program = Program(vocabulary, len(vocabulary), source.length, layout.rows, "causal")
-    own_code = program.code("here", n)
+    row_code = program.code("here", n)
     origin = program.code("scratch row of the next symbol", layout.origin)
     visible = _VisibleRows.of(program, layout)
     positions = source_positions(transformer, layout.simulated, only=n >= layout.extra)
@@ -261,7 +261,7 @@ def _scratch_program(source: Model, layout: _ScratchLayout, vocabulary: tuple[st
 
     for number in range(simulation.depth):
         simulation.layer(number, program.layer(), visible.restrict)
-    lookup(program.layer(), origin, own_code).copy(simulation.work, final)
+    lookup(program.layer(), origin, row_code).copy(simulation.work, final)
     simulation.read_out(program, final)
     program.read_out(np.arange(filler, len(vocabulary)), program.one, -B)
     for column in fills:

@@ -93,7 +93,7 @@ class _LookBack:
     """The first layer of planner and predictor: the head looks one block back, the MLP finds the current block."""
 
     program: Program
-    own_code: Columns
+    row_code: Columns
     layer: LayerBuilder
     look_back: HeadBuilder
     is_current: np.ndarray  # hidden units, of which at most one is 1
@@ -103,7 +103,7 @@ class _LookBack:
         first = N + source.begin
         earliest = n < first + source.slots
         program = program_in_length(vocabulary, outputs, first + source.steps * source.slots)
-        own_code = program.code("here", n)
+        row_code = program.code("here", n)
         back = program.code("one block back", choose(earliest, n, n - source.slots))
         first_block = program.flag("first block", both(n >= first, earliest))
         elsewhere = program.flag("not the first block", choose(n >= first, 1 - earliest, 1))
@@ -111,11 +111,11 @@ class _LookBack:
         program.embed(source.mask or 0, masked)
 
         layer = program.layer()
-        look_back = lookup(layer, back, own_code)
+        look_back = lookup(layer, back, row_code)
         look_back.copy(masked, before)
         later = conjunction(layer.mlp, masked, [[before[0], first_block[0]]])
         at_first = conjunction(layer.mlp, masked, [elsewhere])
-        return cls(program, own_code, layer, look_back, np.concatenate([later, at_first]))
+        return cls(program, row_code, layer, look_back, np.concatenate([later, at_first]))
 
 
 def _planner(source: ConversionSource, vocabulary: tuple[str, ...]) -> Program:
@@ -185,7 +185,7 @@ class _BlockPredictor:
 
             simulation.layer(number, layer, guard)
         if number == planner.depth:
-            planner.logits_in(itself(layer, self.start.own_code), self.decision)
+            planner.logits_in(itself(layer, self.start.row_code), self.decision)
             unchosen(layer.mlp, self.decision, self.not_chosen)
             left_as_it_is(layer.mlp, self.decision, self.standing, self.kept)
 

@@ -51,7 +51,7 @@ def planner_and_predictor_to_topk(source: Model) -> Conversion:
     writable = np.setdiff1d(np.arange(size), [source.token[source.mask or ""]])
 
     program = Program(source.vocabulary, size, source.length, rows)
-    own_code = program.code("here", n)
+    row_code = program.code("here", n)
     U, S = (
         Simulation.of(program, transformer, name, source_positions(transformer, n))
         for name, transformer in (("planner", planner), ("predictor", predictor))
@@ -69,7 +69,7 @@ def planner_and_predictor_to_topk(source: Model) -> Conversion:
         for simulation in (U, S):
             simulation.layer(number, layer, shared.guard[simulation.source.attention])
     decide = program.layer()
-    head = itself(decide, own_code)
+    head = itself(decide, row_code)
     U.logits_in(head, decision)
     S.logits_in(head, logits, writable)
     unchosen(decide.mlp, decision, not_chosen)
@@ -158,7 +158,7 @@ class _FixedKProgram:
         is_dummy = both(n >= first, n < first + source.padding)
         row = choose(n < first, n, choose(is_dummy, n, n - source.padding))
         self.program = program = Program(source.vocabulary, size, source.length, source.rows + source.padding)
-        self.own_code = program.code("here", n)
+        self.row_code = program.code("here", n)
         self.dummy = program.flag("dummy", is_dummy)
         self.simulations = {
             name: Simulation.of(program, t, name, source_positions(t, row, is_dummy.equals(0)))
@@ -198,7 +198,7 @@ class _FixedKProgram:
     def _decide(self) -> None:
         """Let SELF take the logits of both, and an MLP decide; dummies are unchosen."""
         layer = self.program.layer()
-        head = itself(layer, self.own_code)
+        head = itself(layer, self.row_code)
         self.simulations["planner"].logits_in(head, self.decision)
         head.copy(self.lifted, self.decision[0], B)  # added after the logits, so that keep >= 0 >= take in any case
         head.copy(self.lifted, self.decision[1], -B)
@@ -269,7 +269,7 @@ def topk_to_mdm(source: Model) -> Conversion:
     writable = np.setdiff1d(np.arange(len(source.vocabulary)), [mask])
 
     program = Program(source.vocabulary, 2, source.length, source.rows, transformer.attention)
-    own_code = program.code("here", n)
+    row_code = program.code("here", n)
     simulation = Simulation.of(program, transformer, "model", source_positions(transformer, n))
     logits = program.register("logits", [source.vocabulary[c] for c in writable])
     none = program.register("none above -B")
@@ -277,7 +277,7 @@ def topk_to_mdm(source: Model) -> Conversion:
     for number in range(simulation.depth):
         simulation.layer(number, program.layer())
     decide = program.layer()
-    simulation.logits_in(itself(decide, own_code), logits, writable)
+    simulation.logits_in(itself(decide, row_code), logits, writable)
     if source.k is None:
         for _ in range(2):
             units = decide.mlp.units(logits.size, bias=B)
@@ -340,7 +340,7 @@ def majority_by_topk(length: int, precision: Precision) -> Model:
 
 def _majority_program(length: int) -> Program:
     program = Program(SYMBOLS, len(SYMBOLS), length, 2 * length + 1)
-    own_code = program.code("here", n)
+    row_code = program.code("here", n)
     address = program.code("letter address", choose(n >= N, choose(n < 2 * N, n - N, n), n))
     answer, counter = program.flag("answer slot", n.equals(2 * N)), program.flag("counting slot", n < 2 * N)
     is_b, done, written = (program.register(name) for name in ("is b", "done", "own slot written"))
@@ -352,7 +352,7 @@ def _majority_program(length: int) -> Program:
     program.embed([DONE, REJECT, ACCEPT], written)
 
     layer = program.layer()
-    lookup(layer, address, own_code).copy(is_b, bit)
+    lookup(layer, address, row_code).copy(is_b, bit)
     detect(everywhere(layer), layer.mlp, done, average, begun)
     second = program.layer().mlp
     second.write(conjunction(second, bit, [answer]), high)

@@ -191,7 +191,7 @@ class _ChainProgram:
         self.writable = np.setdiff1d(np.arange(len(source.vocabulary)), [self.mask])
         rows = layout.start + source.steps * layout.fresh
         self.program = program = Program(vocabulary, len(vocabulary), layout.length, rows, "causal")
-        self.own_code = program.code("here", n)
+        self.row_code = program.code("here", n)
         self.address = program.code("looked up", layout.looked_up)
         self._declare_blocks()
         self.symbol = program.register("symbol", source.vocabulary)
@@ -247,13 +247,13 @@ class _ChainProgram:
         program, layout, size = self.program, self.layout, len(self.source.vocabulary)
         program.embed(np.arange(size), self.symbol)
         embed = program.layer()
-        own_symbol = lookup(embed, self.address, self.own_code)
+        own_symbol = lookup(embed, self.address, self.row_code)
         self._embed_streams(own_symbol, self.simulations)
         own_symbol.copy(self.symbol, self.symbol_before)
         if layout.padded:
             program.embed(size, self.symbol[self.mask])
             row = program.code("row of the first keys", choose(layout.in_next_step, n, layout.looked_up))
-            self._embed_streams(lookup(embed, row, self.own_code), self.first_keys)
+            self._embed_streams(lookup(embed, row, self.row_code), self.first_keys)
 
     def _embed_streams(self, head: HeadBuilder, streams: dict[str, Simulation]) -> None:
         for name, simulation in streams.items():
@@ -276,7 +276,7 @@ class _ChainProgram:
     def _decide(self) -> None:
         """(c) SELF takes the logits, an MLP decides; silent rows keep their symbol."""
         layer = self.program.layer()
-        head = itself(layer, self.own_code)
+        head = itself(layer, self.row_code)
         self.simulations["planner"].logits_in(head, self.decision)
         head.copy(self.silent, self.decision[0], B)
         head.copy(self.silent, self.decision[1], -B)

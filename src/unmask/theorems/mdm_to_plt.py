@@ -69,7 +69,7 @@ class DenoisingProgram:
         writable = [symbols[c] for c in self.writable]
         first = N + int(source.begin is not None)
         self.program = program = Program(symbols, outputs or len(symbols), source.length, source.rows)
-        self.own_code = program.code("here", n)
+        self.row_code = program.code("here", n)
         self.slot, self.given = program.flag("slot", n >= first), program.flag("given", n < first)
         self.symbol = program.register("symbol", symbols)
         sources = {name: source.transformers[name] for name in ("planner", "predictor")}
@@ -98,7 +98,7 @@ class DenoisingProgram:
 
     def _embed(self) -> None:
         """(a) SELF embeds the symbols for planner and predictor."""
-        own_row = itself(self.program.layer(), self.own_code)
+        own_row = itself(self.program.layer(), self.row_code)
         for name, simulation in self.simulations.items():
             simulation.embed_in(own_row, self.symbol, self.tables[name])
 
@@ -112,7 +112,7 @@ class DenoisingProgram:
     def _decode(self) -> None:
         """(c) SELF adds up the logits and the noise, ARGMAX decodes them."""
         layer = self.program.layer()
-        own_row = itself(layer, self.own_code)
+        own_row = itself(layer, self.row_code)
         self.simulations["planner"].logits_in(own_row, self.decision)
         self.simulations["predictor"].logits_in(own_row, self.logits, self.writable)
         if self.noise:
@@ -137,7 +137,7 @@ class DenoisingProgram:
 
     def _write_symbol(self) -> None:
         """(e) SELF writes the new symbol to the symbol register and clears the other registers."""
-        own_row = itself(self.program.layer(), self.own_code)
+        own_row = itself(self.program.layer(), self.row_code)
         streams = [simulation.work for simulation in self.simulations.values()]
         decoded = [self.decision, self.logits, self.plan, self.drawn, self.fresh, self.kept]
         clear(own_row, self.symbol, *streams, *self.noise, *decoded)

@@ -27,11 +27,11 @@ from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing
 from unmask.expressions import N, both, n
 from unmask.numerics.arithmetic import Precision
+from unmask.programs.addressed_rows import ScoreTables
 from unmask.programs.assembly import assemble
 from unmask.programs.gadgets.attention import itself
 from unmask.programs.hosted_masks import HostedMasks, HostLayout, search_registers
 from unmask.programs.program import ONE, SPECIAL_NAMES, B, Columns, Edges, Program, bits_for, free_name
-from unmask.programs.score_tables import ScoreTables
 from unmask.programs.simulation import Simulation, column_labels, source_positions
 from unmask.reasoners.run_words import run
 from unmask.theorems.alignment import Alignment, StreamCopy, slots
@@ -108,7 +108,7 @@ def _hosting_program(source: Model, vocabulary: tuple[str, ...]) -> tuple[Progra
         rows.layer(number)
         ends.append(len(program.layers) - 1)
     if not extra and program.layers:  # row 0 has a symbol, but hosts no mask
-        itself(program.layers[0], rows.own).value.append(Edges.between(rows.begins[:1], masks, -mask))
+        itself(program.layers[0], rows.row_code).value.append(Edges.between(rows.begins[:1], masks, -mask))
     simulation.read_out(program, masks)
     if extra:
         program.read_out(size, program.one, -B)  # the last symbol: it loses even a tie at -B

@@ -120,14 +120,14 @@ def _planner(source: Model, mask: str) -> Program:
     """Return a planner that chooses the masked output slots whose previous block is written."""
     block = source.block or 1
     program, _, output = _program(source, mask, 2)
-    own_code = program.code("own", n)
+    row_code = program.code("own", n)
     previous = program.code("a block before", choose(n < output + block, n, n - block))
     later = program.flag("not in the first block", both(n >= output, n < output + block).equals(0))
     masked, before, chosen = (program.register(name) for name in ("masked", "before", "chosen"))
     program.embed(len(source.vocabulary), masked)
     layer = program.layer()
     # this never chooses a row that looks at itself: workspace, and the first block, which the next line adds
-    select_block(layer, masked, own=own_code, previous=previous, before=before, chosen=chosen)
+    select_block(layer, masked, row_code=row_code, previous=previous, before=before, chosen=chosen)
     layer.mlp.write(conjunction(layer.mlp, masked, [later]), chosen)
     planner_logits(program, chosen)
     return program

@@ -28,6 +28,7 @@ import numpy as np
 
 from unmask.expressions import Expression, N, both, choose, constant, n
 from unmask.numerics.arithmetic import Precision
+from unmask.programs.addressed_rows import ScoreTables
 from unmask.programs.assembly import assemble_all
 from unmask.programs.declarations import SignedBits
 from unmask.programs.gadgets.attention import eq, hide, itself, lookup
@@ -35,7 +36,6 @@ from unmask.programs.gadgets.mlp import conjunction
 from unmask.programs.mirrored_rows import SPARE, MirroredRows, spare_row
 from unmask.programs.planner_programs import planner_logits, select_block
 from unmask.programs.program import Columns, Edges, Program, bits_for, free_name
-from unmask.programs.score_tables import ScoreTables
 from unmask.programs.simulation import Simulation, column_labels, source_positions
 from unmask.theorems.alignment import Alignment, StreamCopy, slots
 from unmask.theorems.pcot_to_mdm import MASKS
@@ -115,7 +115,7 @@ def _predictor(source: Model, mask: str) -> tuple[Program, Columns, list[int]]:
     if source.mask is None:
         final, first = program.register("final", column_labels(transformer)), input_rows + SPARE
         row_before = choose(n.equals(first), input_rows - 1, choose(n > first, n - 1, n))
-        lookup(program.layer(), program.code("row before", row_before), rows.own).copy(simulation.work, final)
+        lookup(program.layer(), program.code("row before", row_before), rows.row_code).copy(simulation.work, final)
     simulation.read_out(program, final)
     return program, simulation.work, ends
 
@@ -128,7 +128,7 @@ def _embed_chain_masks(source: Model, rows: MirroredRows, masked: Columns, simul
     program, block = rows.program, source.block or 1
     embed = simulation.source.embed.take(np.array([source.token[source.mask or ""]]))[0]
     layer = program.layer()
-    itself(layer, rows.own).value.append(Edges.between(masked, simulation.work, embed))
+    itself(layer, rows.row_code).value.append(Edges.between(masked, simulation.work, embed))
     first = program.flag("not after the first block", rows.row < rows.start + block)
     earlier = choose(rows.row < rows.start + block, rows.row, rows.row - block)
     row_before = program.code("row a block before", earlier, rows.bits)[::-1]
@@ -146,14 +146,14 @@ def _planner(source: Model, mask: str) -> Program:
     block = source.block or 1
     program, _, count = _program(source, mask, 2)
     output = count + (SPARE - source.padding)
-    own_code = program.code("own", n)
+    row_code = program.code("own", n)
     previous = program.code("a block before", choose(n < output + block, n, n - block))
     later = program.flag("not in the first block", both(n >= output, n < output + block).equals(0))
     masked, before, chosen = (program.register(name) for name in ("masked", "before", "chosen"))
     program.embed(len(source.vocabulary), masked)
     layer = program.layer()
     # this never chooses a row that looks at itself: workspace, and the first block, which the next line adds
-    select_block(layer, masked, own=own_code, previous=previous, before=before, chosen=chosen)
+    select_block(layer, masked, row_code=row_code, previous=previous, before=before, chosen=chosen)
     layer.mlp.write(conjunction(layer.mlp, masked, [later]), chosen)
     planner_logits(program, chosen)
     return program

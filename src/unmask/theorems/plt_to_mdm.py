@@ -231,7 +231,7 @@ class LoopPredictor:
         layout = SlotLayout(input_rows, input_rows + source.padding, shape.entries, shape.answers, shape.packed)
         program = Program(alphabet.symbols, len(alphabet.symbols), source.length, rows)
         self.program = program
-        self.own_code = program.code("here", n)
+        self.row_code = program.code("here", n)
         self.at = SlotAddresses.of(program, layout, shape.rows)
         self.answer = program.flag("answer", n >= layout.first_answer)
         draws = layout.entry < len(shape.noise) if shape.packed else layout.entry >= shape.width
@@ -303,7 +303,7 @@ class LoopPredictor:
         passed = program.register("passed +", shape.width), program.register("passed -", shape.width)
         gate(read.mlp, self.initial.work, self.late, *passed)
 
-        together = itself(program.layer(), self.own_code)
+        together = itself(program.layer(), self.row_code)
         merge(together, *passed, self.stream.work)
         reader.restore(together, shape.stream_entries, self.stream.work)
         reader.restore(together, shape.noise_entries, self.stream.work[list(shape.noise)])
@@ -337,7 +337,7 @@ class LoopPredictor:
 
     def _store(self, first: LayerBuilder, second: LayerBuilder) -> None:
         """Let each slot look up its number of the stream and write its symbol."""
-        program, others = self.program, self.at.others[self.shape.stream_entries]
+        program, others = self.program, self.at.other_entries[self.shape.stream_entries]
         copied = program.register("copied", self.shape.width)
         signs = program.register("dumped +"), program.register("dumped -")
         dumped = program.register("dumped")
@@ -352,7 +352,7 @@ class LoopPredictor:
             streams.append(copied_initial)
         else:
             select(first.mlp, copied, others, *signs)
-        merge(itself(second, self.own_code), *signs, dumped)
+        merge(itself(second, self.row_code), *signs, dumped)
         number = self._code("number", self.alphabet.numbers, *self.alphabet.with_digit)
         one_hot(second.mlp, dumped, self.precision.numbers(), number[0])
         veto(second.mlp, np.concatenate([self.answer, self.noisy]), number[0])
@@ -378,7 +378,7 @@ class LoopPredictor:
             if len(last) > 1:
                 veto(first.mlp, other_case, code)
             for j, entry in enumerate(spread.carriers):
-                negated = [self.at.others[entry], self.elsewhere[0]]
+                negated = [self.at.other_entries[entry], self.elsewhere[0]]
                 digit = np.array([digits.digit(v, j) for v in numbers])
                 for value, column_of_digit in zip(digits.values, rest, strict=True):
                     units = conjunction(second.mlp, code[digit == value], [negated] * int((digit == value).sum()))

@@ -9,7 +9,7 @@ alone, which are 0 elsewhere: to find what a head reads is what each prover does
     CaseVectors                 vectors over finite cases, for words of one length (`words.symbolic_layers`) and for
                                 rows of every N (`lengths.row_tables`)
     WiredTransformer            one-hot wires (`circuits.constant_depth`)
-    Sums                        numbers, and names of an unknown source's cells (`conversions.unknown_source`)
+    UnknownSums                 numbers, and names of an unknown source's cells (`conversions.unknown_source`)
 
 The reference engine, the fast engine and the checker each write the layer themselves, so that a fault here is not
 theirs. `CaseVectors` multiplies with the prepared matrices of the fast engine.

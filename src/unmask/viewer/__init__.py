@@ -1,8 +1,8 @@
 """Model × word, or trace → one self-contained HTML page, a picture, or plain text.
 
 `run_recording` watches a run and stores it compactly; `run_history` derives from it what every step wrote, and from
-what. `panel` is one run as data for a page. `html_page` writes panels as a page or as text, and `svg_picture` as an
-SVG. `model_view` runs the models; the other modules only show what happened.
+which sources. `panel` is one run as data for a page. `html_page` writes panels as a page or as text, and `svg_picture`
+as an SVG. `model_view` runs the models; the other modules only show the result.
 """
 
 from typing import TYPE_CHECKING

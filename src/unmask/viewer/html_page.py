@@ -30,7 +30,7 @@ def text_of(panel: Panel) -> str:
     history, trace = panel.history, panel.trace
     verdict = {True: "accepted", False: "rejected", None: "neither accepted nor rejected"}[trace.accepted]
     head = f"{panel.name}: {panel.steps}, {verdict}"
-    shown = "loop" if history.looped else "step"
+    unit = "loop" if history.looped else "step"
     if history.register is not None:
         head += f"; cells show the register {visible(history.register)}"
     symbols = [in_a_cell(symbol) for symbol in history.symbols]
@@ -47,7 +47,7 @@ def text_of(panel: Panel) -> str:
             for token, change in zip(history.tokens[line].tolist(), history.change[line], strict=True)
         ]
         first = history.first_slot
-        label = "answer" if history.looped and line == history.lines - 1 else f"{shown} {line}" if line else "start"
+        label = "answer" if history.looped and line == history.lines - 1 else f"{unit} {line}" if line else "start"
         lines.append(f"{label:>9}  {' '.join(cells[:first])} | {' '.join(cells[first:])}".rstrip())
     return "\n".join([head, *lines, *panel.left_out])
 

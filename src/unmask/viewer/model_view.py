@@ -1,4 +1,4 @@
-"""Model × word → View: the run, and beside it the same word in other frameworks."""
+"""Model × word → View: the run of the model, next to runs of other frameworks on the same word."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from unmask.api import compile_again, compile_problem, convert_model, problem_na
 from unmask.engines.engine import Engine
 from unmask.engines.fast import FastEngine
 from unmask.errors import ProblemError, UnmaskError
-from unmask.limits import fits, foresee
+from unmask.limits import check_memory, fits
 from unmask.problems.catalogue import parse_problem
 from unmask.reasoners.run_words import canvas_cost, run_cost
 from unmask.viewer.html_page import View
@@ -27,7 +27,7 @@ PER_WEIGHT = 32  # bytes of a stored attention weight
 def view_of(
     model: Model, word: str | Sequence[str], compare: Sequence[Kind], *, program: str | None = None, **options: Any
 ) -> View:
-    """Return the run of the model, then those in other kinds; `options` of `run_word` apply to the first alone.
+    """Return the run of the model, then runs in other kinds; `options` of `run_word` apply only to the first run.
 
     Other frameworks are compiled from the problem that the folder names, or from the file `program`. If there is
     neither, the model is converted, and the panel names the theorems.
@@ -64,10 +64,10 @@ def panel_of(
         return sessions[name].logits(rows[None])[0]
 
     recording = Recording.of_model(model, logits)
-    shown = PAGE_OVER_CANVAS * canvas_cost(model, planned=planner is not None)
-    foresee(shown, f"a view of {model.steps:,} steps with {model.padding:,} slots")
-    watched = model.numbers_computed <= MOST_WATCHED and fits(_watching(model, engine or FastEngine()) + shown)
-    if not watched:
+    page_bytes = PAGE_OVER_CANVAS * canvas_cost(model, planned=planner is not None)
+    check_memory(page_bytes, f"a view of {model.steps:,} steps with {model.padding:,} slots")
+    is_watched = model.numbers_computed <= MOST_WATCHED and fits(_watching(model, engine or FastEngine()) + page_bytes)
+    if not is_watched:
         recording.forgotten.extend(["attention", "registers"])
     trace = run_word(
         model,
@@ -76,7 +76,7 @@ def panel_of(
         planner=planner,
         sample=sample,
         seed=seed,
-        watch=recording if watched else None,
+        watch=recording if is_watched else None,
     )
     return Panel.of(model, trace, recording, planner=planner, sampled=sample)
 

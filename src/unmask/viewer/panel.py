@@ -150,11 +150,13 @@ class Panel:
     def unpacked_bytes(self) -> int:
         """Return the memory that the registers take in a browser, where all moments have as many rows as the last."""
         rows = self.history.tokens.shape[1]
-        kept = [r.itemsize * rows * r.shape[1] for key, r in self.recording.residual.items() if key in self._kept]
-        return sum(kept)
+        sizes = [
+            r.itemsize * rows * r.shape[1] for key, r in self.recording.residual.items() if key in self._stored_streams
+        ]
+        return sum(sizes)
 
     @cached_property
-    def _kept(self) -> set[tuple[str, int, int]]:
+    def _stored_streams(self) -> set[tuple[str, int, int]]:
         """Return the residual streams that the page holds."""
         every = self.recording.residual.keys()
         last = {name: max(stage for n, _, stage in every if n == name) for name, _, _ in every}
@@ -164,11 +166,11 @@ class Panel:
 
     @property
     def left_out(self) -> list[str]:
-        """Return a sentence for each detail that was left out."""
+        """Return a note for each detail that was left out."""
         notes = [LEFT_OUT[self.detail]]
         if self.recording.forgotten:
-            what = " and ".join(self.recording.forgotten)
-            notes.append(f"This run is too large to record its {what}.")
+            missing = " and ".join(self.recording.forgotten)
+            notes.append(f"This run is too large to record its {missing}.")
         if self.edges is None:
             notes.append("There are too many reads to draw all of them; select a slot to see the rows that it reads.")
         if self.scale is None:
@@ -177,7 +179,7 @@ class Panel:
             )
         if self.sampled:
             notes.append("Symbols were sampled. The logits are shown without the sampling noise.")
-        return [sentence for sentence in notes if sentence]
+        return [note for note in notes if note]
 
     def to_json(self) -> dict[str, Any]:
         trace, history = self.trace, self.history
@@ -233,7 +235,7 @@ class Panel:
         }
 
     def _transformer(self, name: str) -> dict[str, Any]:
-        stages = sorted({stage for n, _, stage in self._kept if n == name})
+        stages = sorted({stage for n, _, stage in self._stored_streams if n == name})
         decided = {at: d for (n, at), d in self.recording.decisions.items() if n == name}
         return {
             "name": name,

@@ -1,4 +1,4 @@
-"""View → one still picture (SVG): every written symbol over what it was made from, a line per step, runs side by side.
+"""View → a still picture (SVG): runs side by side, a line per step, every written symbol below its sources.
 
 It has its own background, light or dark as the browser prefers, so that it is legible on any page.
 """
@@ -60,11 +60,11 @@ def _panel(panel: Panel, left: int) -> tuple[int, str]:
         return round(origin + (panel.places[line, column] + 0.5) * cell, 1)
 
     tone = {True: "good", False: "bad", None: "soft"}[panel.trace.accepted]
-    drawn = [
+    elements = [
         f'<g><text class="ink" x="{left}" y="30" font-weight="600">{escape(panel.name)}</text>'
         f'<text class="{tone}" x="{left}" y="48">{panel.steps}, {_verdict(panel)}</text>\n'
     ]
-    drawn += [
+    elements += [
         f'<text class="soft" x="{left + 18}" y="{_y(line) + 4}" text-anchor="end">{line}</text>\n'
         for line in range(panel.trace.steps_taken + 1)
     ]
@@ -72,14 +72,14 @@ def _panel(panel: Panel, left: int) -> tuple[int, str]:
     for edge in panel.edges or ():
         if {(edge.line, edge.column), (edge.source_line, edge.source)} <= panel.places.keys():
             ends = x(edge.line, edge.column), x(edge.source_line, edge.source)
-            drawn.append(_edge(edge, edge.head - planner_heads, *ends))
+            elements.append(_edge(edge, edge.head - planner_heads, *ends))
     inputs = [] if history.looped else [(0, column) for column in range(history.first_slot)]
     for line, column in (*inputs, *history.events()):
         token = int(history.tokens[line, column])
         if token != NOTHING:
             change = int(history.change[line, column])
-            drawn.append(_symbol(in_a_cell(history.symbols[token]), x(line, column), line, change, cell))
-    return GUTTER + columns * cell, "".join([*drawn, "</g>\n"])
+            elements.append(_symbol(in_a_cell(history.symbols[token]), x(line, column), line, change, cell))
+    return GUTTER + columns * cell, "".join([*elements, "</g>\n"])
 
 
 def _edge(edge: Edge, head: int, x: float, source_x: float) -> str:

@@ -9,7 +9,7 @@ import msgspec
 
 from unmask.errors import FolderError, WeightsError, shortened
 from unmask.files import DocumentErrors, distinct_keys, must_be, read_document, read_file
-from unmask.limits import foresee
+from unmask.limits import check_memory
 from unmask.numerics.arithmetic import LARGEST
 from unmask.weights.kinds import KINDS, Kind
 from unmask.weights.model import Model
@@ -29,7 +29,7 @@ Range = tuple[int, int, str]
 
 
 def readable(ranges: Iterable[Range], input_symbols: Collection[str]) -> tuple[Range, ...]:
-    """The part of the ranges in which a code point has exactly one token, an input symbol."""
+    """Return the ranges of code points that have exactly one token, which is an input symbol."""
     inputs = set(input_symbols)
     edges: dict[int, list[tuple[int, str | None]]] = {}
     for number, (first, last, symbol) in enumerate(ranges):
@@ -39,20 +39,20 @@ def readable(ranges: Iterable[Range], input_symbols: Collection[str]) -> tuple[R
             )
         edges.setdefault(first, []).append((number, symbol))
         edges.setdefault(last + 1, []).append((number, None))
-    found: list[Range] = []
-    naming: dict[int, str] = {}  # the ranges that name a code point
+    readable_ranges: list[Range] = []
+    open_ranges: dict[int, str] = {}  # the ranges that name a code point
     since = 0
     for edge in sorted(edges):
-        symbols = list(naming.values())
+        symbols = list(open_ranges.values())
         if len(symbols) == 1 and symbols[0] in inputs:
-            found.append((since, edge - 1, symbols[0]))
+            readable_ranges.append((since, edge - 1, symbols[0]))
         for number, symbol in edges[edge]:
             if symbol is None:
-                del naming[number]
+                del open_ranges[number]
             else:
-                naming[number] = symbol
+                open_ranges[number] = symbol
         since = edge
-    return tuple(found)
+    return tuple(readable_ranges)
 
 
 FORMAT = "unmask-model/1"
@@ -146,7 +146,7 @@ _OF_THE_FOLDER = ("format", "precision", "transformers", "registers", "files")
 
 
 def config_of(model: Model) -> dict[str, Any]:
-    """The content of config.json, in the order of the design page."""
+    """Return the content of config.json, in the order of the design page."""
     return {
         "format": FORMAT,
         "reasoner": model.kind,
@@ -178,8 +178,8 @@ def read_config(path: Path) -> FolderConfig:
     document = _read_json(path)
     name = f"{path.name} of {path.parent}"
     if isinstance(document, dict) and document.get("format") != FORMAT:
-        given = shortened(repr(document.get("format")))
-        raise FolderError(f'{name} must have "format": "{FORMAT}", not {given}')
+        actual = shortened(repr(document.get("format")))
+        raise FolderError(f'{name} must have "format": "{FORMAT}", not {actual}')
     config = read_document(document, FolderConfig, ERRORS, name=name)
     return msgspec.structs.replace(config, characters=_tokens_as_symbols(config, name))
 
@@ -189,7 +189,7 @@ def _read_json(path: Path) -> object:
     if missing is not None:
         raise FolderError(missing)
     content = read_file(path, f"{path.name} of {path.parent}", most=LARGEST_CONFIG, error=FolderError)
-    foresee(OBJECTS * len(content), f"reading {path.name}")
+    check_memory(OBJECTS * len(content), f"reading {path.name}")
     once = distinct_keys(FolderError, f" in {path.name} of {path.parent}")
     try:
         return json.loads(content.decode("utf-8"), object_pairs_hook=once, parse_constant=_no_constant)
@@ -202,7 +202,7 @@ def _read_json(path: Path) -> object:
 
 
 def _missing(path: Path) -> str | None:
-    """The error message for a missing config.json: the first part of its path that does not exist."""
+    """Return the error message for a missing config.json, or None: it names the first missing part of the path."""
     try:
         path.stat()
     except FileNotFoundError:
@@ -219,7 +219,7 @@ def _no_constant(text: str) -> None:
 
 
 def _tokens_as_symbols(config: FolderConfig, name: str) -> tuple[tuple[int, int, str], ...] | None:
-    """Character ranges with symbols as tokens; token ids are accepted, too. Only readable code points are kept."""
+    """Return the readable character ranges with symbols as tokens; the folder may also use token ids."""
     if config.characters is None:
         return None
     vocabulary = config.vocabulary

@@ -3,7 +3,7 @@
 kind     transformers         what they do
 mdm      planner, predictor   write the chosen slots of a canvas of P masks, T times; may edit
 smdm     planner, predictor   the same, and the planner chooses masked slots only
-topk     model                the same, the surest slots are chosen
+topk     model                the same, and the slots with the largest confidence are chosen
 plt      model                loops the layers [l1, l2) T times over the input and P pads
 cot      model                appends one symbol per step, T steps
 pcot     model                appends P' symbols per step, T steps

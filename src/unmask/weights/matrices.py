@@ -10,7 +10,7 @@ import numpy as np
 from unmask.errors import WeightsError
 from unmask.limits import check
 
-PART = 1 << 22  # cells of a dense array that are scanned at a time
+SCANNED_AT_ONCE = 1 << 22  # cells of a dense array that are scanned at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,21 +28,21 @@ class Matrix:
 
     @classmethod
     def of(cls, array: np.ndarray) -> "Matrix":
-        """The matrix of a dense two-dimensional array."""
+        """Return the matrix of a dense two-dimensional array."""
         array = np.asarray(array)
         if array.ndim != 2:
             raise WeightsError(f"a matrix must have two axes, but this array has the shape {list(array.shape)}")
         height, width = array.shape
-        if array.size <= PART:
+        if array.size <= SCANNED_AT_ONCE:
             row, column = np.nonzero(array)
             return cls._sorted((height, width), row, column, array[row, column])
-        rows = max(1, PART // width)
-        parts = [_entries(array[i : i + rows], i) for i in range(0, height, rows)]
-        return cls((height, width), *(np.concatenate(list(of_all)) for of_all in zip(*parts, strict=True)))
+        rows = max(1, SCANNED_AT_ONCE // width)
+        chunks = [_entries(array[i : i + rows], i) for i in range(0, height, rows)]
+        return cls((height, width), *(np.concatenate(list(of_all)) for of_all in zip(*chunks, strict=True)))
 
     @classmethod
     def from_entries(cls, shape: tuple[int, int], row, column, value) -> "Matrix":
-        """The matrix with these entries, in any order; duplicates and indices out of range are errors."""
+        """Return the matrix with these entries, in any order; duplicates and indices out of range are errors."""
         row, column, value = (np.asarray(a, dtype=np.int64) for a in (row, column, value))
         if not row.shape == column.shape == value.shape or row.ndim != 1:
             raise WeightsError("the rows, columns and values of a sparse tensor must be lists of one length")
@@ -57,8 +57,8 @@ class Matrix:
         if twice.size:
             k = int(twice[0])
             raise WeightsError(f"a sparse tensor names row {row[k]}, column {column[k]} twice")
-        kept = value != 0
-        return cls._sorted(shape, row[kept], column[kept], value[kept])
+        nonzero = value != 0
+        return cls._sorted(shape, row[nonzero], column[nonzero], value[nonzero])
 
     @classmethod
     def zeros(cls, shape: tuple[int, int]) -> "Matrix":
@@ -79,10 +79,10 @@ class Matrix:
         return np.searchsorted(self.row, np.arange(self.shape[0] + 1))
 
     def rows(self) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-        """(k, columns, values) for every row that is not zero, in order of k."""
+        """Yield (k, columns, values) for every row that is not zero, in order of k."""
         for k in np.unique(self.row):
-            part = slice(self.starts[k], self.starts[k + 1])
-            yield int(k), self.column[part], self.value[part].astype(np.int64)
+            entries = slice(self.starts[k], self.starts[k + 1])
+            yield int(k), self.column[entries], self.value[entries].astype(np.int64)
 
     def transposed(self) -> "Matrix":
         order = np.lexsort((self.row, self.column))
@@ -94,16 +94,16 @@ class Matrix:
         return array
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """These rows as a dense array: an embedding lookup."""
-        wanted, place = np.unique(rows, return_inverse=True)
-        table = np.zeros((wanted.size, self.shape[1]), dtype=np.int64)
-        for i, k in enumerate(wanted):
-            part = slice(self.starts[k], self.starts[k + 1])
-            table[i, self.column[part]] = self.value[part]
-        return table[place.reshape(np.shape(rows))]
+        """Return these rows as a dense array: an embedding lookup."""
+        distinct, inverse = np.unique(rows, return_inverse=True)
+        table = np.zeros((distinct.size, self.shape[1]), dtype=np.int64)
+        for i, k in enumerate(distinct):
+            entries = slice(self.starts[k], self.starts[k + 1])
+            table[i, self.column[entries]] = self.value[entries]
+        return table[inverse.reshape(np.shape(rows))]
 
     def largest(self) -> int:
-        """The largest magnitude."""
+        """Return the largest magnitude."""
         return int(np.abs(self.value).max(initial=0))
 
     def __eq__(self, other: object) -> bool:
@@ -119,7 +119,7 @@ class Matrix:
 
 
 def _entries(rows: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(row, column, value) of the nonzero entries of some rows of an array. The first of these rows has this number."""
+    """Return (row, column, value) of the nonzero entries of some rows of an array, numbered from `first` on."""
     check()
     row, column = np.nonzero(rows)
     return (row + first).astype(np.int32), column.astype(np.int32), rows[row, column].astype(np.int32)
@@ -127,8 +127,8 @@ def _entries(rows: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray, np.n
 
 # PositionTable: a large table of positions [S, D] without the columns that are 0 in every row.
 #
-# A code or a counter takes a few columns of many; in a wide model most of the table is 0. For a small table, a
-# Transformer has a plain array instead; a PositionTable has the same methods.
+# A code or a counter takes a few columns; in a wide model most of the table is 0. A small table is a plain array; a
+# PositionTable has the same methods.
 
 
 SMALL = 1 << 24  # the largest number of cells for a plain array
@@ -144,7 +144,7 @@ class PositionTable:
 
     @classmethod
     def of(cls, array: "Positions") -> "PositionTable":
-        """The columns of an array that are not 0 everywhere."""
+        """Return the table with the columns of an array that are not 0 everywhere."""
         if isinstance(array, PositionTable):
             return array
         columns = np.flatnonzero(array.any(axis=0))
@@ -166,7 +166,7 @@ class PositionTable:
         return len(self.table)
 
     def __getitem__(self, rows: Any) -> np.ndarray:
-        """Some rows, with all columns."""
+        """Return some rows, with all columns."""
         some = self.table[rows]
         result = np.zeros((*some.shape[:-1], self.width), dtype=self.table.dtype)
         result[..., self.columns] = some
@@ -185,7 +185,7 @@ class PositionTable:
         return self[:].tolist()
 
     def any(self, axis: int) -> np.ndarray:
-        """A flag per column, or per row: whether it has an entry other than 0."""
+        """Return for each column, or each row, whether it has an entry other than 0."""
         return np.asarray(self.table.any(axis=1)) if axis else np.isin(np.arange(self.width), self.columns)
 
     def min(self) -> int:
@@ -202,6 +202,6 @@ Positions = np.ndarray | PositionTable
 
 
 def as_positions(width: int, columns: np.ndarray, table: np.ndarray) -> Positions:
-    """The table in the form that suits its size; `columns` are those that may not be 0."""
+    """Return the table in the form that suits its size; `columns` are those that may not be 0."""
     sparse = PositionTable(width, columns, table)
     return sparse[:] if sparse.size <= SMALL else sparse

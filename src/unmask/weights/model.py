@@ -13,48 +13,7 @@ from unmask.weights.kinds import DIFFUSION, KINDS, Kind
 from unmask.weights.size_limits import check_steps
 from unmask.weights.transformer import Transformer
 
-# Model → its description, as a line or a small HTML table; what a folder says about itself is quoted, not trusted.
-
-
-LONGEST = 80
-
-
-def line_of(model: "Model") -> str:
-    """`Model(mdm, N = 9, P = 8, T = 4, F_2, regex:(a|b)*abb)`."""
-    sizes = f"N = {model.length}, P = {model.padding}, T = {model.steps}, F_{model.precision.p}"
-    return f"Model({model.kind}, {sizes}, {origin_of(model)})"
-
-
-def table_of(model: "Model") -> str:
-    """The same, with the widths of its transformers, for a notebook."""
-    rows = [
-        ("kind", model.kind),
-        ("problem", origin_of(model)),
-        ("N, letters of a word", str(model.length)),
-        ("P, slots or pads", str(model.padding)),
-        ("T, steps", str(model.steps)),
-        ("precision", f"F_{model.precision.p}"),
-        ("vocabulary", f"{len(model.vocabulary)} symbols, {len(model.input_symbols)} of them letters"),
-        *((name, _size_of(transformer)) for name, transformer in model.transformers.items()),
-    ]
-    cells = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in rows)
-    return f"<table>{cells}</table>"
-
-
-def origin_of(model: "Model") -> str:
-    """The problem and the conversions that the folder names: comments on which nothing else relies."""
-    made = model.provenance if isinstance(model.provenance, list) else []
-    sources = [entry.get("compiled") or entry.get("converted") for entry in made if isinstance(entry, dict)]
-    words = [word for word in sources if isinstance(word, str)]
-    if not words and model.problem:
-        words = [json.dumps(model.problem, ensure_ascii=False)]
-    return shortened(" → ".join(words) or "no problem named", most=LONGEST)
-
-
-def _size_of(transformer: "Transformer") -> str:
-    heads = sum(len(layer.heads) for layer in transformer.layers)
-    sizes = {"width": transformer.width, "layers": len(transformer.layers), "heads": heads}
-    return ", ".join(f"{name} {size}" for name, size in sizes.items()) + f"; {transformer.parameters} nonzero weights"
+LONGEST = 80  # characters of the problem and conversions in a description
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,13 +68,13 @@ class Model:
 
     @property
     def problem_fields(self) -> dict[str, Any]:
-        """The fields of the stored problem; {} if it is not a JSON object, as may be in a folder from elsewhere."""
+        """The fields of the stored problem; {} if it is not a JSON object, which is possible in a foreign folder."""
         stored = self.problem
         return stored if isinstance(stored, dict) else {}
 
     @property
     def notes_answers(self) -> bool:
-        """Return whether the folder states the number of answer slots, as the folder of a program does."""
+        """Whether the folder states the number of answer slots, as the folder of a program does."""
         stored = self.problem_fields
         return isinstance(stored.get("slots"), list) and type(stored.get("outputs")) is int
 
@@ -148,15 +107,15 @@ class Model:
         self._check_transformers()
 
     def _check_symbols(self) -> None:
-        known = set(self.vocabulary)
-        if len(known) < len(self.vocabulary):
+        vocabulary = set(self.vocabulary)
+        if len(vocabulary) < len(self.vocabulary):
             twice = next(s for i, s in enumerate(self.vocabulary) if self.token[s] != i)
             raise WeightsError(f"the vocabulary names {twice!r} twice; its symbols must be distinct")
         if len(set(self.input_symbols)) < len(self.input_symbols):
             raise WeightsError("input_symbols must be distinct")
         special = {name: getattr(self, name) for name in ("mask", "pad", "accept", "reject", "begin")}
         for name, symbol in (*special.items(), *(("input_symbols", s) for s in self.input_symbols)):
-            if symbol is not None and symbol not in known:
+            if symbol is not None and symbol not in vocabulary:
                 raise WeightsError(f"{name} names {symbol!r}, which is not in the vocabulary")
         for name, symbol in special.items():
             if symbol in self.input_symbols:
@@ -164,7 +123,7 @@ class Model:
         if self.accept == self.reject:
             raise WeightsError(f"accept and reject are both {self.accept!r}; they must differ")
         for old, new in self.aliases.items():
-            if old not in known or new not in known:
+            if old not in vocabulary or new not in vocabulary:
                 raise WeightsError(f"aliases maps {old!r} to {new!r}; both must be in the vocabulary")
         if self.kind in (*DIFFUSION, "pcot") and self.mask is None:
             raise WeightsError(f"a model of kind {self.kind} needs a mask symbol")
@@ -246,7 +205,7 @@ class Model:
 
     @property
     def slot_names(self) -> tuple[str, ...]:
-        """The names that a program gives to its slots, as stored with the problem: a comment; () if there are none."""
+        """The names of the slots in a program, as stored with the problem: a comment; () without names."""
         names = self.problem_fields.get("slots")
         fits = isinstance(names, list) and len(names) == self.padding and all(isinstance(n, str) for n in names)
         return tuple(names) if names is not None and fits else ()
@@ -254,29 +213,59 @@ class Model:
     @property
     def numbers_computed(self) -> int:
         """The number of entries in all residual streams and attention weights of a run."""
-        rows, moments = self.rows, self.steps + 2
-        return moments * sum(
+        rows, passes = self.rows, self.steps + 2
+        return passes * sum(
             rows * t.width * (len(t.layers) + 1) + rows * rows * sum(len(layer.heads) for layer in t.layers)
             for t in self.transformers.values()
         )
 
     def plain(self, symbols: list[str]) -> list[str]:
-        """Symbols with the aliases applied, as needed to compare results of different models."""
+        """Return symbols with the aliases applied, for comparing results of different models."""
         return [self.aliases.get(s, s) for s in symbols]
 
+    @property
+    def _origin(self) -> str:
+        """The problem and the conversions that the folder names: a comment, quoted in descriptions and not trusted."""
+        provenance = self.provenance if isinstance(self.provenance, list) else []
+        sources = [entry.get("compiled") or entry.get("converted") for entry in provenance if isinstance(entry, dict)]
+        words = [word for word in sources if isinstance(word, str)]
+        if not words and self.problem:
+            words = [json.dumps(self.problem, ensure_ascii=False)]
+        return shortened(" → ".join(words) or "no problem named", most=LONGEST)
+
     def __repr__(self) -> str:
-        return line_of(self)
+        """`Model(mdm, N = 9, P = 8, T = 4, F_2, regex:(a|b)*abb)`."""
+        sizes = f"N = {self.length}, P = {self.padding}, T = {self.steps}, F_{self.precision.p}"
+        return f"Model({self.kind}, {sizes}, {self._origin})"
 
     def _repr_html_(self) -> str:
-        return table_of(self)
+        """The same as a table, with the sizes of the transformers, for a notebook."""
+        rows = [
+            ("kind", self.kind),
+            ("problem", self._origin),
+            ("N, letters of a word", str(self.length)),
+            ("P, slots or pads", str(self.padding)),
+            ("T, steps", str(self.steps)),
+            ("precision", f"F_{self.precision.p}"),
+            ("vocabulary", f"{len(self.vocabulary)} symbols, {len(self.input_symbols)} of them letters"),
+            *((name, _size_of(transformer)) for name, transformer in self.transformers.items()),
+        ]
+        cells = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in rows)
+        return f"<table>{cells}</table>"
 
 
-def _check_rows(name: str, tensor: str, actual: int, expected: int, what: str) -> None:
+def _size_of(transformer: Transformer) -> str:
+    heads = sum(len(layer.heads) for layer in transformer.layers)
+    sizes = {"width": transformer.width, "layers": len(transformer.layers), "heads": heads}
+    return ", ".join(f"{name} {size}" for name, size in sizes.items()) + f"; {transformer.parameters} nonzero weights"
+
+
+def _check_rows(name: str, tensor: str, actual: int, expected: int, unit: str) -> None:
     if actual != expected:
-        raise WeightsError(f"{tensor} of the {name} has {actual} rows, but there are {expected} {what}")
+        raise WeightsError(f"{tensor} of the {name} has {actual} rows, but there are {expected} {unit}")
 
 
-# Price: the amount that a model uses of every resource of the paper. Extent: what a compiler promises.
+# Price: the amount that a model uses of every resource of the paper. Extent: upper bounds that a compiler states.
 #
 #     width <= fixed + per_bit·⌈log2 places⌉
 #

@@ -1,6 +1,6 @@
 """Limits on the size of a model. They are the same in `assemble`, `save` and `load`.
 
-A model beyond a limit is refused before memory is allocated, with an estimate of its size.
+A model beyond a limit is refused before memory is allocated. The error message contains its size.
 """
 
 from unmask.errors import TooLarge
@@ -14,19 +14,19 @@ MOST_UNITS = 20_000_000  # hidden units of one compiled MLP
 MOST_TENSORS = 100_000  # of one file: their names are in a header of at most 100 MB
 
 
-def check_cells(rows: int, columns: int, what: str) -> None:
+def check_cells(rows: int, columns: int, name: str) -> None:
     """Raise TooLarge for more numbers than one table may have."""
     if rows * columns > LARGEST_TABLE:
         raise TooLarge(
-            f"{what} would need {rows} × {columns} numbers, beyond the limit of {LARGEST_TABLE}; use a smaller model"
+            f"{name} would need {rows} × {columns} numbers, beyond the limit of {LARGEST_TABLE}; use a smaller model"
         )
 
 
-def check_activations(rows: int, columns: int, what: str) -> None:
+def check_activations(rows: int, columns: int, name: str) -> None:
     """Raise TooLarge for more numbers than a pass may have in one matrix."""
     if rows * columns > LARGEST_ACTIVATION:
         raise TooLarge(
-            f"{what} would need {rows} × {columns} numbers, beyond the limit of {LARGEST_ACTIVATION}; "
+            f"{name} would need {rows} × {columns} numbers, beyond the limit of {LARGEST_ACTIVATION}; "
             "use a smaller model"
         )
 
@@ -51,11 +51,11 @@ def check_length(length: int) -> None:
         )
 
 
-def check_units(units: int, what: str) -> None:
+def check_units(units: int, name: str) -> None:
     """Refuse an MLP with too many hidden units."""
     if units > MOST_UNITS:
         raise TooLarge(
-            f"{what} would need {units:,} hidden units, beyond the limit of {MOST_UNITS:,}; "
+            f"{name} would need {units:,} hidden units, beyond the limit of {MOST_UNITS:,}; "
             "compile to another kind or use a smaller problem"
         )
 

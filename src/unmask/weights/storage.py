@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from unmask.errors import FolderError, TooLarge, UnmaskError, WeightsError, shortened
-from unmask.files import listed, write_folder
+from unmask.files import joined_names, write_folder
 from unmask.numerics.arithmetic import Precision
 from unmask.weights.config_json import FileEntry, FolderConfig, config_of, read_config
 from unmask.weights.model import Model
@@ -67,28 +67,28 @@ def load(folder: str | os.PathLike[str]) -> Model:
 
 
 def _check_files(path: Path, config: FolderConfig) -> None:
-    """Check that the files are unchanged since config.json was written, if it names their hashes."""
-    read = {entry.file for entry in config.transformers.values()}
-    for name, entry in (config.files or {}).items():
+    """Check that the files are those that config.json describes, if it contains their hashes."""
+    read = {expected.file for expected in config.transformers.values()}
+    for name, expected in (config.files or {}).items():
         if name not in read:
             raise FolderError(f"config.json of {path} describes the file {shortened(name)!r}, which no transformer has")
         with (path / name).open("rb") as file:
-            found = FileEntry(os.fstat(file.fileno()).st_size, hashlib.file_digest(file, "sha256").hexdigest())
-        if found != entry:
+            actual = FileEntry(os.fstat(file.fileno()).st_size, hashlib.file_digest(file, "sha256").hexdigest())
+        if actual != expected:
             raise FolderError(
-                f"{name} of {path} is not the file that config.json describes: it has {found.size:,} bytes with the "
-                f"SHA-256 {found.sha256[:12]}…, not {entry.size:,} with {entry.sha256[:12]}…; "
+                f"{name} of {path} is not the file that config.json describes: it has {actual.size:,} bytes with the "
+                f"SHA-256 {actual.sha256[:12]}…, not {expected.size:,} with {expected.sha256[:12]}…; "
                 'make the folder again, or remove "files" from config.json if the change is meant'
             )
 
 
 def content_hash(model: Model) -> str:
-    """SHA-256 over the files of the model's folder: equal models, equal hashes."""
+    """Return the SHA-256 over the files of the model's folder; equal models have equal hashes."""
     return _hash(_files(model))
 
 
 def stored_hash(model: Model, folder: Path) -> str:
-    """The same hash for a model that was just saved, from the bytes in its folder."""
+    """Return the same hash for a model that was just saved, from the bytes in its folder."""
     names = (*(f"{name}.safetensors" for name in model.transformers), CONFIG)
     return _hash((name, (folder / name).read_bytes()) for name in names)
 
@@ -102,7 +102,7 @@ def _hash(files: Iterable[tuple[str, bytes]]) -> str:
 
 
 def _files(model: Model) -> Iterator[tuple[str, bytes]]:
-    """Name and content of each file; config.json comes last and describes the others."""
+    """Yield name and content of each file; config.json comes last and describes the others."""
     described = {f"{name}.safetensors": _described(b"") for name in model.transformers}
     _check_config(_config(model, described))
     for name, transformer in model.transformers.items():
@@ -129,7 +129,7 @@ def _check_config(config: bytes) -> None:
 
 
 def _json(config: dict) -> str:
-    """JSON with one key per line; a list is on the line of its key."""
+    """Return JSON with one key per line; a list is on the line of its key."""
     entries = (f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in config.items())
     return "{\n" + ",\n".join(entries) + "\n}"
 
@@ -145,27 +145,27 @@ def check_replaceable(target: Path) -> set[str]:
             return set()
         if not target.is_dir() or target.is_symlink():
             raise FolderError(f"{target} exists and is not a folder; choose another name")
-        found = {path.name for path in target.iterdir()}
-        if not found:
-            return found
-        if SUMS not in found:
+        present = {path.name for path in target.iterdir()}
+        if not present:
+            return present
+        if SUMS not in present:
             raise FolderError(
                 f"{target} exists and is not a model folder that unmask may replace: it has no {SUMS}, which lists the "
-                f"files that unmask wrote (version 0.2 wrote none), and it holds {listed(found)}; "
+                f"files that unmask wrote (version 0.2 wrote none), and it holds {joined_names(present)}; "
                 "choose another name, or remove the folder yourself"
             )
-        foreign = _not_as_written(target, found)
+        foreign = _not_as_written(target, present)
     except OSError as error:
         raise FolderError(f"{target} cannot be written: {error.strerror}") from None
     if foreign:
         raise FolderError(
             f"{target} exists and is not a model folder that unmask may replace: it holds files that unmask did not "
-            f"write, or that were changed ({listed(foreign)}); choose another name, or remove the folder yourself"
+            f"write, or that were changed ({joined_names(foreign)}); choose another name, or remove the folder yourself"
         )
-    return found
+    return present
 
 
-def _not_as_written(folder: Path, found: set[str]) -> set[str]:
+def _not_as_written(folder: Path, present: set[str]) -> set[str]:
     """Return the names of files that `save` did not write or that were changed; a folder's name ends with a slash."""
     try:
         sums = _read_sums((folder / SUMS).read_bytes()) if _is_small_file(folder / SUMS) else {}
@@ -176,9 +176,9 @@ def _not_as_written(folder: Path, found: set[str]) -> set[str]:
     named = {CONFIG, SUMS}
     with suppress(UnmaskError):
         named |= {entry.file for entry in read_config(folder / CONFIG).transformers.values()}
-    as_written = {name for name in found & named if name == SUMS or _has_digest(folder / name, sums.get(name))}
-    foreign = found - as_written
-    missing = sums.keys() - found
+    as_written = {name for name in present & named if name == SUMS or _has_digest(folder / name, sums.get(name))}
+    foreign = present - as_written
+    missing = sums.keys() - present
     return {name + "/" if (folder / name).is_dir() else name for name in foreign} | missing
 
 
@@ -196,7 +196,7 @@ def _is_small_file(path: Path) -> bool:
 
 
 def _with_sums(files: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
-    """The files of a model, then SHA256SUMS, which lists all of them."""
+    """Yield the files of a model, then SHA256SUMS, which lists all of them."""
     sums = {}
     for name, content in files:
         sums[name] = hashlib.sha256(content).hexdigest()
@@ -205,12 +205,12 @@ def _with_sums(files: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]
 
 
 def _sums(sums: dict[str, str]) -> bytes:
-    """The content of SHA256SUMS: lines that `sha256sum --check` reads."""
+    """Return the content of SHA256SUMS: lines that `sha256sum --check` reads."""
     return (SUMS_HEADING + "".join(f"{digest}  {name}\n" for name, digest in sums.items())).encode()
 
 
 def _read_sums(content: bytes) -> dict[str, str]:
-    """Name → digest; raise FolderError unless the content is exactly what `_sums` writes."""
+    """Return name → digest; raise FolderError unless the content is exactly what `_sums` writes."""
     lines = content.decode("utf-8", "replace").removeprefix(SUMS_HEADING).splitlines()
     sums = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     if _sums(sums) != content:

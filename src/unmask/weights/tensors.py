@@ -11,7 +11,7 @@ from safetensors.numpy import save
 
 from unmask.errors import FolderError, WeightsError, shortened
 from unmask.files import check_file, distinct_keys
-from unmask.limits import check, foresee, stage
+from unmask.limits import check, check_memory, stage
 from unmask.numerics.arithmetic import Precision
 from unmask.weights import size_limits
 from unmask.weights.config_json import TransformerEntry
@@ -19,7 +19,7 @@ from unmask.weights.matrices import Matrix, Positions, PositionTable, as_positio
 from unmask.weights.size_limits import check_activations, check_cells
 from unmask.weights.transformer import Head, Layer, Mlp, Registers, Transformer
 
-SPARSE_PARTS = ("row", "col", "val", "shape")
+SPARSE_FIELDS = ("row", "col", "val", "shape")
 INTEGERS = {
     "I8": np.int8,
     "U8": np.uint8,
@@ -31,8 +31,8 @@ INTEGERS = {
     "U64": np.int32,
 }
 """The types that a tensor may have, and the type of a large tensor in memory: every number of a model fits 32 bits."""
-PART = 1 << 22
-"""Numbers of a large tensor that are read at a time; this takes a moment."""
+READ_AT_ONCE = 1 << 22
+"""Numbers of a large tensor that are read between two checks of the time limit."""
 DENSE_ENTRY, SPARSE_ENTRY = 24, 80
 """Bytes per number during the conversion of a dense or a sparse tensor into a Matrix."""
 POSITIONS = "pos"
@@ -73,9 +73,9 @@ def read_transformer(path: Path, entry: TransformerEntry, precision: Precision, 
 
 
 def check_distinct_names(path: Path) -> None:
-    """Refuse a safetensors file whose header has a tensor, or a field of one, twice: readers differ in which they use.
+    """Refuse a safetensors file whose header names a tensor, or a field of one, twice: readers may differ.
 
-    Call this after the library has opened the file, which checks everything else.
+    Call this after the library has opened the file: it checks everything else.
     """
     with path.open("rb") as file:
         header = file.read(int.from_bytes(file.read(8), "little"))
@@ -100,7 +100,7 @@ class Tensors:
                 self.names: list[str] = list(file.keys())
                 for name in self.names:
                     self._check(name, file.get_slice(name))
-                foresee(2 * path.stat().st_size, f"reading {path.name}")  # the mapped file, and its tensors
+                check_memory(2 * path.stat().st_size, f"reading {path.name}")  # the mapped file, and its tensors
                 self._arrays = {name: self._read(file, name) for name in stage("reading", self.names)}
         except OSError as error:
             raise FolderError(f"{path.name} cannot be read: {error.strerror or error}") from None
@@ -116,57 +116,57 @@ class Tensors:
             raise FolderError(
                 f"{self.path.name}: tensor {shortened(name)!r} has the type {kind}; it must hold integers"
             )
-        check = check_activations if name == POSITIONS else check_cells
-        check(prod(shape), 1, f"{self.path.name}: tensor {shortened(name)!r}")
+        check_size = check_activations if name == POSITIONS else check_cells
+        check_size(prod(shape), 1, f"{self.path.name}: tensor {shortened(name)!r}")
 
     def _read(self, file, name: str) -> np.ndarray:
         promised = file.get_slice(name)
         kind, shape = promised.get_dtype(), promised.get_shape()
-        if prod(shape) > PART:
-            return self._read_in_parts(promised, name, shape, INTEGERS[kind])
+        if prod(shape) > READ_AT_ONCE:
+            return self._read_in_blocks(promised, name, shape, INTEGERS[kind])
         np.empty(2 * prod(shape), dtype=np.int64)  # if memory is short, safetensors panics, but NumPy raises an error
         return file.get_tensor(name)
 
-    def _read_in_parts(self, promised, name: str, shape: list[int], kind: type) -> np.ndarray:
-        """Read a large tensor in parts, and check time and memory before each part."""
+    def _read_in_blocks(self, promised, name: str, shape: list[int], kind: type) -> np.ndarray:
+        """Read a large tensor in blocks, and check time and memory before each block."""
         if len(shape) > 2:
             raise FolderError(
                 f"{self.path.name}: tensor {shortened(name)!r} must have at most 2 axes, but its shape is {shape[:8]}"
             )
         array = np.empty(shape, dtype=kind)
-        for place in _places(shape):
+        for block in _blocks(shape):
             check()
-            part = promised[place]
+            values = promised[block]
             try:
-                _check_fits(shortened(name), part)
+                _check_fits(shortened(name), values)
             except WeightsError as error:
                 raise FolderError(f"{self.path.name}: {error}") from None
-            array[place] = part
+            array[block] = values
         return array
 
     def count(self, prefix: str) -> int:
-        """The number of indices i in the names prefix{i}.…; they must run from 0 without a gap."""
+        """Return the number of indices i in the names prefix{i}.…; they must run from 0 without a gap."""
         numbers = {name[len(prefix) :].split(".")[0] for name in self.names if name.startswith(prefix)}
-        wanted = {str(i) for i in range(len(numbers))}
-        if numbers != wanted:
-            odd = min(numbers - wanted)
+        expected = {str(i) for i in range(len(numbers))}
+        if numbers != expected:
+            unexpected = shortened(min(numbers - expected))
             raise FolderError(
-                f"{self.path.name}: {prefix}{shortened(odd)} is not expected; number {prefix}* from 0 without gaps"
+                f"{self.path.name}: {prefix}{unexpected} is not expected; number {prefix}* from 0 without gaps"
             )
         return len(numbers)
 
     def positions(self, name: str) -> Positions:
-        """A table in the smallest integer type for its values, without columns that it does not need."""
+        """Return a table in the smallest integer type for its values, without columns that are 0 everywhere."""
         if name not in self._arrays and f"{name}.shape" in self._arrays:
             matrix = self._sparse(name)
             columns = np.unique(matrix.column)
             check_activations(*matrix.shape, f"{self.path.name}: tensor {name}")
             check_cells(matrix.shape[0], columns.size, f"{self.path.name}: tensor {name}")
-            table = np.zeros((matrix.shape[0], columns.size), dtype=_fitting(matrix.value))
+            table = np.zeros((matrix.shape[0], columns.size), dtype=_smallest_type(matrix.value))
             table[matrix.row, np.searchsorted(columns, matrix.column)] = matrix.value
             return as_positions(matrix.shape[1], columns, table)
         array = self._dense(name, axes=2)
-        kind = _fitting(array)
+        kind = _smallest_type(array)
         columns = np.flatnonzero(array.any(axis=0))
         return as_positions(array.shape[1], columns, array[:, columns].astype(kind, copy=False))
 
@@ -179,7 +179,7 @@ class Tensors:
         if name not in self._arrays and f"{name}.shape" in self._arrays:
             return self._sparse(name)
         array = self._dense(name, axes=2)
-        foresee(DENSE_ENTRY * int(np.count_nonzero(array)), f"tensor {name} of {self.path.name}")
+        check_memory(DENSE_ENTRY * int(np.count_nonzero(array)), f"tensor {name} of {self.path.name}")
         return Matrix.of(array)
 
     def _dense(self, name: str, *, axes: int) -> np.ndarray:
@@ -190,19 +190,19 @@ class Tensors:
         return array
 
     def _sparse(self, name: str, *, axes: int = 2) -> Matrix:
-        """A sparse matrix, or a sparse vector as a matrix of one row; the index of its entries is `row` or `col`."""
-        row, column, value, shape = (self._take(f"{name}.{part}") for part in SPARSE_PARTS)
-        for part, array in zip(SPARSE_PARTS, (row, column, value, shape), strict=True):
+        """Return a sparse matrix, or a sparse vector as a matrix of one row, indexed by `row` or by `col`."""
+        row, column, value, shape = (self._take(f"{name}.{field}") for field in SPARSE_FIELDS)
+        for field, array in zip(SPARSE_FIELDS, (row, column, value, shape), strict=True):
             if array.ndim != 1:
-                raise WeightsError(f"tensor {name}.{part} must have one axis, but its shape is {list(array.shape)}")
-            _check_fits(f"{name}.{part}", array)
+                raise WeightsError(f"tensor {name}.{field} must have one axis, but its shape is {list(array.shape)}")
+            _check_fits(f"{name}.{field}", array)
         if shape.size != axes or min(shape.tolist()) < 0:
             raise WeightsError(f"tensor {name}.shape must hold {axes} sizes from 0, not {shape.tolist()[:8]}")
         if max(shape.tolist()) > size_limits.LARGEST_TABLE:
             raise WeightsError(
                 f"tensor {name} claims the shape {shape.tolist()}, beyond the limit {size_limits.LARGEST_TABLE}"
             )
-        foresee(SPARSE_ENTRY * value.size, f"tensor {name} of {self.path.name}")
+        check_memory(SPARSE_ENTRY * value.size, f"tensor {name} of {self.path.name}")
         if axes == 1 and not column.any():
             row, column = column, row
         height, width = (1, *shape.tolist())[-2:]
@@ -218,11 +218,11 @@ class Tensors:
         return self._arrays[name]
 
 
-def _places(shape: list[int]) -> Iterator[tuple[slice, ...]]:
-    """Slices that cover a list or a matrix, of at most PART numbers each: some rows, or a part of a longer row."""
+def _blocks(shape: list[int]) -> Iterator[tuple[slice, ...]]:
+    """Yield slices of at most READ_AT_ONCE numbers that cover a list or a matrix: some rows, or a part of one row."""
     width = prod(shape[1:])
-    for rows in _slices(shape[0], max(1, PART // width)):
-        yield from ((rows, columns) for columns in _slices(width, PART)) if len(shape) == 2 else [(rows,)]
+    for rows in _slices(shape[0], max(1, READ_AT_ONCE // width)):
+        yield from ((rows, columns) for columns in _slices(width, READ_AT_ONCE)) if len(shape) == 2 else [(rows,)]
 
 
 def _slices(size: int, most: int) -> Iterator[slice]:
@@ -232,7 +232,7 @@ def _slices(size: int, most: int) -> Iterator[slice]:
 
 def _layer(tensors: Tensors, i: int) -> Layer:
     heads = tuple(
-        Head(*(tensors.matrix(f"layers.{i}.heads.{j}.{part}") for part in ("wq", "wk", "wv")))
+        Head(*(tensors.matrix(f"layers.{i}.heads.{j}.{field}") for field in ("wq", "wk", "wv")))
         for j in range(tensors.count(f"layers.{i}.heads."))
     )
     name = f"layers.{i}.mlp"
@@ -263,8 +263,8 @@ def _check_fits(name: str, array: np.ndarray) -> None:
         raise WeightsError(f"tensor {name} holds a number beyond 32 bits")
 
 
-def _fitting(array: np.ndarray) -> np.dtype:
-    """Convert values to the smallest signed type that can represent them."""
+def _smallest_type(array: np.ndarray) -> np.dtype:
+    """Return the smallest signed type that can represent the values."""
     low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
     for kind in (np.int8, np.int16, np.int32, np.int64):
         if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
@@ -273,16 +273,16 @@ def _fitting(array: np.ndarray) -> np.dtype:
 
 
 def _smallest_form(name: str, tensor: Matrix | Positions) -> Mapping[str, np.ndarray]:
-    """Dense form; sparse if this takes fewer bytes or if `load` refuses a dense table of that size."""
+    """Return the dense form, or the sparse form if it takes fewer bytes or if `load` refuses the dense one."""
     if isinstance(tensor, PositionTable):
         return _position_form(name, tensor)
     if isinstance(tensor, np.ndarray):
         if tensor.ndim == 2:
             nonzeros = int(np.count_nonzero(tensor))
-            if _sparse_is_smaller(tensor.shape, nonzeros, _fitting(tensor).itemsize):
+            if _sparse_is_smaller(tensor.shape, nonzeros, _smallest_type(tensor).itemsize):
                 return _smallest_form(name, Matrix.of(tensor))
-        return {name: np.ascontiguousarray(tensor, dtype=_fitting(tensor))}
-    value = tensor.value.astype(_fitting(tensor.value))
+        return {name: np.ascontiguousarray(tensor, dtype=_smallest_type(tensor))}
+    value = tensor.value.astype(_smallest_type(tensor.value))
     may_be_dense = prod(tensor.shape) <= size_limits.LARGEST_TABLE
     if may_be_dense and not _sparse_is_smaller(tensor.shape, tensor.nonzeros, value.itemsize):
         return {name: tensor.dense().astype(value.dtype)}
@@ -290,19 +290,19 @@ def _smallest_form(name: str, tensor: Matrix | Positions) -> Mapping[str, np.nda
 
 
 def _position_form(name: str, positions: PositionTable) -> Mapping[str, np.ndarray]:
-    table = positions.table.astype(_fitting(positions.table), copy=False)
+    table = positions.table.astype(_smallest_type(positions.table), copy=False)
     if not _sparse_is_smaller(positions.shape, int(np.count_nonzero(table)), table.itemsize):
         return {name: positions[:].astype(table.dtype, copy=False)}
-    row, place = np.nonzero(table)
-    return _sparse_form(name, positions.shape, row, positions.columns[place], table[row, place])
+    row, index = np.nonzero(table)
+    return _sparse_form(name, positions.shape, row, positions.columns[index], table[row, index])
 
 
 def _sparse_form(
     name: str, shape: tuple[int, ...], row: np.ndarray, column: np.ndarray, value: np.ndarray
 ) -> Mapping[str, np.ndarray]:
     index = [a.astype(_index_type(size)) for a, size in zip((row, column), shape, strict=True)]
-    parts: Iterable[np.ndarray] = (*index, value, np.array(shape, dtype=np.int64))
-    return {f"{name}.{part}": array for part, array in zip(SPARSE_PARTS, parts, strict=True)}
+    arrays: Iterable[np.ndarray] = (*index, value, np.array(shape, dtype=np.int64))
+    return {f"{name}.{field}": values for field, values in zip(SPARSE_FIELDS, arrays, strict=True)}
 
 
 def _sparse_is_smaller(shape: tuple[int, ...], nonzeros: int, itemsize: int) -> bool:

@@ -52,7 +52,7 @@ class Registers:
 
     @classmethod
     def from_json(cls, data: object, *, width: int) -> "Registers | None":
-        """The registers of a model folder, or None if this comment does not name all `width` columns."""
+        """Return the registers of a model folder, or None if this comment does not name all `width` columns."""
         try:
             registers = cls.of(msgspec.convert(data, dict[str, tuple[str, ...]]))
         except msgspec.ValidationError:
@@ -83,7 +83,7 @@ class Mlp:
 
     @classmethod
     def nothing(cls, width: int) -> "Mlp":
-        """The MLP without hidden units, which adds 0."""
+        """Return the MLP without hidden units, which adds 0."""
         return cls(
             Matrix.zeros((width, 0)),
             np.zeros(0, dtype=np.int64),
@@ -132,7 +132,7 @@ class Transformer:
         return sum(int(np.count_nonzero(t)) if isinstance(t, np.ndarray) else t.nonzeros for _, t in self._weights())
 
     def tensors(self, *, positions: bool = False) -> Iterator[tuple[str, Matrix | Positions]]:
-        """(name in the model folder, tensor), in a fixed order."""
+        """Yield (name in the model folder, tensor) in a fixed order."""
         for name, tensor in self._weights():
             yield name, tensor
             if positions and name == "embed":
@@ -149,7 +149,7 @@ class Transformer:
                 yield f"layers.{i}.mlp.{name}", getattr(layer.mlp, name)
 
     def column_name(self, column: int) -> str:
-        """The name of a column of the residual stream: `state:q3`, or `column 17` if it has no name."""
+        """Return the name of a column of the residual stream: `state:q3`, or `column 17` if it has no name."""
         return f"column {column}" if self.registers is None else self.registers.column_name(column)
 
     def __post_init__(self) -> None:
@@ -184,7 +184,7 @@ class Transformer:
 
 
 def _expected_shapes(transformer: Transformer) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The required shape of each tensor, given the earlier ones: V, S, K, d and H are free, D is the width of embed."""
+    """Yield the required shape of each tensor: V, S, K, d and H are free, D is the width of embed."""
     width = transformer.width
     yield "pos", (len(transformer.positions), width)
     yield "out", (transformer.out.shape[0], width)

@@ -172,9 +172,9 @@ def test_random_words_are_what_was_asked_for_and_uniform():
         assert automaton.accepts(automaton.random_word(length, accepted=True, rng=rng) or "")
         assert not automaton.accepts(automaton.random_word(length, accepted=False, rng=rng) or "abb")
     assert automaton.random_word(2, accepted=True, rng=rng) is None
-    drawn = Counter(PARITY.random_word(4, accepted=True, rng=rng) for _ in range(4000))
-    assert len(drawn) == 8
-    assert min(drawn.values()) > 400
+    counts = Counter(PARITY.random_word(4, accepted=True, rng=rng) for _ in range(4000))
+    assert len(counts) == 8
+    assert min(counts.values()) > 400
     assert all(set(word.split()) <= {"left", "right"} for word in [TURNS.random_word(5, accepted=True, rng=rng) or ""])
 
 

@@ -11,7 +11,7 @@ from unmask.errors import ProblemError, TooLarge
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.automata.groups_and_monoids import cycles, permutation_group, transition_monoid
 from unmask.problems.regexes.determinisation import regex_automaton
-from unmask.problems.regular_problems import group_automaton
+from unmask.problems.regular_problems import GroupProblem
 
 PATTERNS = ["(a|b)*abb", "", "(?s).*", "(ab|ba)*", r"\d{2}:\d{2}", "[ab]*a[ab]{2}", "(aaa)*"]
 
@@ -27,14 +27,14 @@ def map_of(automaton: Automaton, ids: tuple[int, ...]) -> list[int]:
 def test_elements_are_the_maps_of_words(pattern: str):
     automaton = regex_automaton(pattern)
     monoid = transition_monoid(automaton)
-    found = set()
+    maps = set()
     for length in range(6):
         for ids in itertools.product(range(len(automaton.tokens)), repeat=length):
             element = monoid.element(ids)
-            found.add(element)
+            maps.add(element)
             assert monoid.elements[element].tolist() == map_of(automaton, ids)
             assert monoid.accepting[element] == automaton.accepts(automaton.spelled(ids))
-    assert len(found) <= monoid.size
+    assert len(maps) <= monoid.size
     for i in range(monoid.size):
         assert monoid.elements[i].tolist() == map_of(automaton, tuple(monoid.word(i)))
     assert len({row.tobytes() for row in monoid.elements}) == monoid.size
@@ -54,27 +54,27 @@ def test_products(pattern: str):
 
 def test_the_identity_is_flagged_as_a_word_only_if_it_is_one():
     assert transition_monoid(regex_automaton("(?s).*")).identity_is_a_word
-    assert transition_monoid(group_automaton("Z3")).identity_is_a_word
+    assert transition_monoid(GroupProblem("Z3").automaton).identity_is_a_word
     assert not transition_monoid(regex_automaton("(a|b)*abb")).identity_is_a_word
     assert transition_monoid(regex_automaton("(aaa)*")).size == 4  # three turns and the dead map
 
 
 @pytest.mark.parametrize(("spec", "order"), [("S3", 6), ("A5", 60), ("S5", 120)])
 def test_the_monoid_of_a_word_problem_is_the_group(spec: str, order: int):
-    monoid = transition_monoid(group_automaton(spec))
+    monoid = transition_monoid(GroupProblem(spec).automaton)
     assert monoid.size == order
     assert all(np.array_equal(np.sort(row), np.arange(order)) for row in monoid.product_table)
 
 
 def test_size_is_limited_early_and_a_thousand_elements_take_no_time():
-    error, taken = work.refused(TooLarge, lambda: transition_monoid(regex_automaton("(a|b)*a(a|b){11}")))
+    error, calls = work.refused(TooLarge, lambda: transition_monoid(regex_automaton("(a|b)*a(a|b){11}")))
     assert "more than 1,000 elements" in str(error)
-    assert taken < 2_000_000  # most of them are the automaton's
+    assert calls < 2_000_000  # most of them are the automaton's
     monoids = []
-    taken = work.calls(lambda: monoids.append(transition_monoid(regex_automaton("(a|b)*a(a|b){8}"), most=2_000)))
+    calls = work.calls(lambda: monoids.append(transition_monoid(regex_automaton("(a|b)*a(a|b){8}"), most=2_000)))
     assert monoids[0].size == 1024
     assert monoids[0].product_table.shape == (1024, 1024)
-    assert taken < 300_000
+    assert calls < 300_000
     with pytest.raises(TooLarge, match="more than 1,023"):
         transition_monoid(regex_automaton("(a|b)*a(a|b){8}"), most=1_023)
 
@@ -121,10 +121,10 @@ def test_names():
     assert cycles([0, 1]) == "e"
     assert cycles([1, 2, 0, 4, 3]) == "(123)(45)"
     assert cycles([9, *range(1, 9), 0]) == "(1,10)"
-    assert group_automaton("Z3").tokens == ("+0", "+1", "+2")
-    assert group_automaton("D3").tokens == ("r0", "r1", "r2", "s0", "s1", "s2")
-    assert group_automaton("gens:(1 2 3)(4 5),(1 2)").tokens == ("(123)(45)", "(12)")
-    assert math.factorial(5) == len(group_automaton("S5").tokens)
+    assert GroupProblem("Z3").automaton.tokens == ("+0", "+1", "+2")
+    assert GroupProblem("D3").automaton.tokens == ("r0", "r1", "r2", "s0", "s1", "s2")
+    assert GroupProblem("gens:(1 2 3)(4 5),(1 2)").automaton.tokens == ("(123)(45)", "(12)")
+    assert math.factorial(5) == len(GroupProblem("S5").automaton.tokens)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def fitting(family, lengths):
     return [length for length in lengths if FAMILIES[family].fits(length)]
 
 
-def right(family, bits):
+def expected_outputs(family, bits):
     return [[bool(bit) for bit in FAMILIES[family].outputs(row)] for row in bits.tolist()]
 
 
@@ -32,7 +32,7 @@ def test_small_lengths_on_all_words(family):
     assert len(lengths) >= 3
     for length in lengths:
         bits = np.array(list(product([0, 1], repeat=length)))
-        assert textbook_circuit(family, length).evaluate(bits).tolist() == right(family, bits), length
+        assert textbook_circuit(family, length).evaluate(bits).tolist() == expected_outputs(family, bits), length
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -43,11 +43,11 @@ def test_larger_lengths_on_random_words(family):
         rare = (rng.random((50, length)) < 0.2).astype(int)  # for paths that are missing
         equal = np.hstack([even[:, : length // 2]] * 2 + [even[:, : length % 2]])
         for bits in (even, rare, equal):
-            assert textbook_circuit(family, length).evaluate(bits).tolist() == right(family, bits), length
+            assert textbook_circuit(family, length).evaluate(bits).tolist() == expected_outputs(family, bits), length
 
 
 def canonical(circuit):
-    """Per output, the circuit without the numbers and the order of its gates; two of one form are one circuit."""
+    """Return the outputs as expressions, without numbers and order of gates; equal forms are equal circuits."""
     forms = {0: "false", 1: "true"}
     for i in range(len(circuit.inputs)):
         forms[2 * i + 2], forms[2 * i + 3] = f"x{i}", f"-x{i}"
@@ -67,25 +67,25 @@ TOO_SMALL = {"contains-aba": 4, "parity": 3, "multiplication": 4, "reachability"
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_they_are_not_the_circuits_that_are_compiled(family):
-    """Otherwise a proof would compare a circuit with itself: neither as built nor with its gates taken together."""
+    """Otherwise a proof would compare a circuit with itself, as built or with merged gates."""
     lengths = fitting(family, (*range(TOO_SMALL.get(family, 2) + 1, 20), 25, 27, 32, 36))
     for length in lengths:
         compiled, plain = shallow_circuit(family, length), textbook_circuit(family, length)
         if plain.outputs == compiled.outputs and set(plain.outputs) <= {0, 1}:
             continue  # a constant: words of odd length have no equal halves
-        for one, other in product((compiled, collapsed(compiled)), (plain, collapsed(plain))):
-            assert canonical(one) != canonical(other), length
+        for shallow, textbook in product((compiled, collapsed(compiled)), (plain, collapsed(plain))):
+            assert canonical(shallow) != canonical(textbook), length
     assert any(shallow_circuit(family, n).depth < textbook_circuit(family, n).depth for n in lengths)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_they_compute_the_same(family):
-    """Proved, by a solver, for a length at which neither is tiny."""
+    """Proved by a solver for a length at which neither circuit is tiny."""
     length = next(n for n in fitting(family, range(9, 26)) if n != 9 or family == "reachability")
     compiled, plain = shallow_circuit(family, length), textbook_circuit(family, length)
     letters, encoding = [0, 1], Encoding(2, length)
-    sides = tuple(CircuitDecider(circuit, letters, len(plain.outputs)) for circuit in (compiled, plain))
-    assert set(sweep(*miter(sides, encoding)).answers) == {"equal"}
+    deciders = tuple(CircuitDecider(circuit, letters, len(plain.outputs)) for circuit in (compiled, plain))
+    assert set(sweep(*miter(deciders, encoding)).answers) == {"equal"}
 
 
 def test_the_same_gates_in_another_order_are_the_same_circuit():

@@ -1,4 +1,4 @@
-"""BLIF: against an evaluator that reads the text on its own; files that are damaged or not flat."""
+"""BLIF files, compared with an evaluator that reads the text independently; files that are damaged or not flat."""
 
 import random
 from itertools import product
@@ -47,27 +47,27 @@ def random_text(seed):
     return "\n".join([".model m", f".inputs {' '.join(inputs)}", f".outputs {' '.join(outputs)}", *tables, ".end"])
 
 
-def value_of(text, signal, given):
-    """What a signal of a text without comments and continuations is, looked up row by row."""
-    if signal in given:
-        return given[signal]
+def value_of(text, signal, inputs):
+    """Return the value of a signal of a text without comments and continuations, looked up row by row."""
+    if signal in inputs:
+        return inputs[signal]
     blocks = [block.split("\n") for block in text.split("\n.")]
     head, *rows = next(b for b in blocks if b[0].split()[0].endswith("names") and b[0].split()[-1] == signal)
-    found = [value_of(text, read, given) for read in head.split()[1:-1]]
+    values = [value_of(text, read, inputs) for read in head.split()[1:-1]]
     rows = [row.split() if head.split()[1:-1] else ["", row.strip()] for row in rows if row]
     if not rows:
         return False
-    hit = any(all(c in ("-", str(int(v))) for c, v in zip(cube, found, strict=True)) for cube, _ in rows)
+    hit = any(all(c in ("-", str(int(v))) for c, v in zip(cube, values, strict=True)) for cube, _ in rows)
     return hit == (rows[0][1] == "1")
 
 
 def differing_inputs(text):
-    """On how many inputs the circuit of a text and the evaluator differ."""
+    """Return the number of inputs on which the circuit of a text and the evaluator differ."""
     circuit = parse_blif(text)
     count = 0
     for bits, row in zip(every_input(circuit), circuit.evaluate(every_input(circuit)), strict=True):
-        given = dict(zip(circuit.inputs, bits.tolist(), strict=True))
-        count += [value_of(text, signal, given) for signal in circuit.output_names] != row.tolist()
+        inputs = dict(zip(circuit.inputs, bits.tolist(), strict=True))
+        count += [value_of(text, signal, inputs) for signal in circuit.output_names] != row.tolist()
     return count
 
 
@@ -130,7 +130,7 @@ HEAD = ".model m\n.inputs a b\n.outputs f\n"
         (HEAD + ".banana\n", "unknown declaration '.banana'"),
     ],
 )
-def test_damaged_files_are_refused_with_a_sentence(text, message):
+def test_damaged_files_are_refused(text, message):
     with pytest.raises(ProblemError, match=message):
         parse_blif(text)
 

@@ -25,8 +25,8 @@ def test_the_circuit_agrees_with_the_oracle(name):
         circuit = collapsed(shallow_circuit(name, length))
         words = [[rng.randint(0, 1) for _ in range(length)] for _ in range(40)]
         words += [[0] * length, [1] * length, [i % 2 for i in range(length)]]
-        got = circuit.evaluate(np.array(words, dtype=bool))
-        for word, outputs in zip(words, got.tolist(), strict=True):
+        actual = circuit.evaluate(np.array(words, dtype=bool))
+        for word, outputs in zip(words, actual.tolist(), strict=True):
             assert list(problem.outcome([problem.letters[bit] for bit in word]).bits) == outputs
 
 

@@ -1,4 +1,4 @@
-"""Subsets without their worse states accept the same words, and are far fewer."""
+"""Subsets without their worse states accept the same words, and there are far fewer of them."""
 
 import numpy as np
 import pytest
@@ -26,10 +26,10 @@ def test_leaving_out_worse_states_changes_nothing(pattern: str):
     whole.better.clear()
     smaller, larger = deterministic(nfa, most_states=5000), deterministic(whole, most_states=5000)
     assert smaller.states <= larger.states
-    one, other = smaller.minimal(), larger.minimal()
-    assert np.array_equal(one.delta, other.delta)
-    assert np.array_equal(one.accepting, other.accepting)
-    assert one.characters == other.characters
+    pruned, unpruned = smaller.minimal(), larger.minimal()
+    assert np.array_equal(pruned.delta, unpruned.delta)
+    assert np.array_equal(pruned.accepting, unpruned.accepting)
+    assert pruned.characters == unpruned.characters
 
 
 def test_counted_repetitions_do_not_explode():

@@ -108,23 +108,23 @@ ATOMS = [
 ]
 
 
-def drawn(rng: random.Random, depth: int) -> str:
-    """A pattern with looks anywhere: under quantifiers, within each other, around anchors."""
+def random_pattern(rng: random.Random, depth: int) -> str:
+    """Return a pattern with look-arounds anywhere: under quantifiers, within each other, around anchors."""
     share = rng.random()
     if depth == 0 or share < 0.2:
         return rng.choice(ATOMS)
     if share < 0.5:
-        return drawn(rng, depth - 1) + drawn(rng, depth - 1)
+        return random_pattern(rng, depth - 1) + random_pattern(rng, depth - 1)
     if share < 0.62:
-        return f"(?:{drawn(rng, depth - 1)}|{drawn(rng, depth - 1)})"
+        return f"(?:{random_pattern(rng, depth - 1)}|{random_pattern(rng, depth - 1)})"
     if share < 0.78:
-        return f"(?:{drawn(rng, depth - 1)}){rng.choice(['*', '+', '?', '{2}', '{1,2}', '*?', '+?'])}"
+        return f"(?:{random_pattern(rng, depth - 1)}){rng.choice(['*', '+', '?', '{2}', '{1,2}', '*?', '+?'])}"
     return drawn_look(rng, depth - 1)
 
 
 def drawn_look(rng: random.Random, depth: int) -> str:
     if rng.random() < 0.6:
-        return f"({rng.choice(['?=', '?!'])}{drawn(rng, depth)})"
+        return f"({rng.choice(['?=', '?!'])}{random_pattern(rng, depth)})"
     wide = [rng.choice(["a", "b", ".", "[ab]", r"\w", r"\W", "(?:a|b)"]) for _ in range(rng.randint(0, 2))]
     if depth and rng.random() < 0.5:
         wide.insert(rng.randint(0, len(wide)), drawn_look(rng, depth - 1))
@@ -139,7 +139,7 @@ def test_drawn_patterns(seeds: range):
     compared = 0
     for seed in seeds:
         rng = random.Random(seed)
-        pattern = drawn(rng, rng.randint(3, 6))
+        pattern = random_pattern(rng, rng.randint(3, 6))
         if "(?=" in pattern or "(?!" in pattern or "(?<" in pattern:
             compared += 1
             assert disagreement(regex_automaton(pattern), fullmatch(pattern), all_words("ab-\n", 4)) is None, pattern
@@ -147,14 +147,14 @@ def test_drawn_patterns(seeds: range):
 
 
 def test_an_inverted_look_is_caught(monkeypatch):
-    """The test above can fail: with every look-ahead taken for its negation it does."""
+    """The test above can fail: it fails if every look-ahead is negated."""
     monkeypatch.setattr(determinisation.LookGuard, "__init__", inverted(determinisation.LookGuard.__init__))
     pattern = "(?!ab)[ab]*"
     assert disagreement(regex_automaton(pattern), fullmatch(pattern), all_words("ab", 3)) == ""
 
 
 def inverted(make):
-    return lambda seen, look, negated: make(seen, look, not negated)
+    return lambda states, look, negated: make(states, look, not negated)
 
 
 def test_what_grows_too_large_is_refused(monkeypatch):

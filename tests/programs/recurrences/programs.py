@@ -39,17 +39,17 @@ def brackets():
     cell = Slots("cell", (i.range(N), j.range(i, N)), subsets("STLR"))
     cell.rule(letter(i), lambda a: {"L"} if a == "(" else {"R"}, where=i.equals(j))
     splits = collect(k.range(i, j), (each(cell[i, k]), each(cell[k + 1, j])), lambda b, c: pairs.get((b, c), ""))
-    cell.rule(splits, lambda found: found)
+    cell.rule(splits, lambda items: items)
     answer = Slots("answer", (), BOOLEAN)
-    answer.rule(cell[0, N - 1], lambda found: "S" in found)
+    answer.rule(cell[0, N - 1], lambda items: "S" in items)
     return System("()", [cell, answer], answer, name="brackets")
 
 
 def tree_product():
     """Sum modulo 3 by a balanced tree over a power of two."""
     node = Slots("node", i.range(N - 1), range(3))
-    sides = [pick(2 * i + s < N, letter(2 * i + s).map(int), node[2 * i + s - N]) for s in (0, 1)]
-    node.rule(sides, lambda a, b: (a + b) % 3)
+    factors = [pick(2 * i + s < N, letter(2 * i + s).map(int), node[2 * i + s - N]) for s in (0, 1)]
+    node.rule(factors, lambda a, b: (a + b) % 3)
     answer = Slots("zero", (), BOOLEAN)
     answer.rule(node[N - 2], lambda total: total == 0)
     return System("012", [node, answer], answer, name="tree")
@@ -69,7 +69,7 @@ def reachability():
     path = Slots("path", (i.range(v), j.range(v)), BOOLEAN)
     path.start((), lambda: True, where=i.equals(j))
     path.start(letter(v * i + j), lambda bit: bit == "1")
-    path.rule(some(k.range(v), (path[i, k], path[k, j]), lambda a, b: a and b), lambda found: found)
+    path.rule(some(k.range(v), (path[i, k], path[k, j]), lambda a, b: a and b), lambda is_path: is_path)
     return System("01", path, answer=path[0, v - 1], steps=2, name="reachability")
 
 
@@ -77,8 +77,8 @@ def sieve():
     """Sets rewritten in every step: items that a neighbour has alone are struck out."""
     cell = Slots("cell", i.range(N), subsets("xy"))
     cell.start(letter(i), lambda a: {"x": {"x"}, "y": {"y"}, "?": {"x", "y"}}[a])
-    alone = collect(k.range(N), cell[k], lambda held: held if len(held) == 1 else (), where=k.differs(i))
-    cell.rule((cell[i], alone), lambda held, gone: held - gone)
+    alone = collect(k.range(N), cell[k], lambda items: items if len(items) == 1 else (), where=k.differs(i))
+    cell.rule((cell[i], alone), lambda items, gone: items - gone)
     return System("xy?", cell, answer=cell[N - 1], steps=2, name="sieve")
 
 
@@ -90,7 +90,7 @@ def slots_by_name(compiler, kind, length, output):
     """{slot: symbol} of a canvas, by the rows that the plan gives to slots."""
     placement = compiler.placement(kind, length) if kind in ("cot", "pcot") else None
     plan = compiler.plan(kind, length) if placement is None else placement.plan
-    found = {}
+    symbols = {}
     for group in plan.groups:
         block = plan.blocks[group]
         names = [over.name for over in group.ranges]
@@ -99,8 +99,8 @@ def slots_by_name(compiler, kind, length, output):
             slot = fixed(block.first) + row - length
             if placement is not None:
                 slot = int(placement.of[fixed(block.first) + row]) - length - placement.begin
-            found[group.name, at] = output[slot]
-    return found
+            symbols[group.name, at] = output[slot]
+    return symbols
 
 
 def check_canvas(system, kind, length, words, precision=2):
@@ -111,16 +111,16 @@ def check_canvas(system, kind, length, words, precision=2):
     symbols = plan.symbols.vocabulary.symbols
     assert (model.steps, model.padding) == compiler.bound(kind, length)
     for word in words:
-        right = interpreter.run(list(word))
+        expected_run = interpreter.run(list(word))
         trace = run_word(model, list(word))
         if kind not in ("cot", "pcot"):
-            assert model.steps == right.steps
+            assert model.steps == expected_run.steps
         if kind == "plt":
-            assert trace.output[-1] == symbols[plan.symbols.token[right.answers[-1]]], (system.name, word)
+            assert trace.output[-1] == symbols[plan.symbols.token[expected_run.answers[-1]]], (system.name, word)
             continue
         canvas = slots_by_name(compiler, kind, length, trace.output)
-        expected = {key: symbols[plan.symbols.token[value]] for key, value in right.values.items()}
+        expected = {key: symbols[plan.symbols.token[value]] for key, value in expected_run.values.items()}
         assert {key: canvas[key] for key in expected} == expected, (system.name, kind, word)
-        answers = trace.output[-len(right.answers) :]
-        assert answers == [symbols[plan.symbols.token[value]] for value in right.answers]
+        answers = trace.output[-len(expected_run.answers) :]
+        assert answers == [symbols[plan.symbols.token[value]] for value in expected_run.answers]
     return model

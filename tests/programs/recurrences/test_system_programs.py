@@ -13,8 +13,8 @@ from unmask.numerics.arithmetic import Precision
 from unmask.problems.catalogue import parse_problem
 from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter, pick, power_of_two_below
 
-from .drawn import drawn_system
 from .programs import EDITING, ONCE, check_canvas
+from .random_systems import random_system
 
 
 def words(system, length, most=40):
@@ -46,7 +46,7 @@ def test_other_lengths_and_precisions(length):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_programs_that_are_drawn(seed):
-    system = drawn_system(seed)
+    system = random_system(seed)
     length = 1 + seed % 4
     for kind in ("mdm", "smdm", "topk", "plt", "pcot", "cot"):
         check_canvas(system, kind, length, words(system, length, 4))
@@ -54,7 +54,7 @@ def test_programs_that_are_drawn(seed):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_programs_that_are_drawn_and_edit(seed):
-    system = drawn_system(seed, edits=True)
+    system = random_system(seed, edits=True)
     length = 1 + seed % 4
     for kind in ("mdm", "plt"):
         check_canvas(system, kind, length, words(system, length, 4))
@@ -102,34 +102,34 @@ def price(model):
 
 
 def both_ways(text, kind, length):
-    own = compiler_for(parse_problem(text))
-    compilers = own, SystemCompiler(tree_of(own.automaton), {})
+    regular = compiler_for(parse_problem(text))
+    compilers = regular, SystemCompiler(tree_of(regular.automaton), {})
     return [compiler.compile(kind, length, Precision(2)) for compiler in compilers]
 
 
 @pytest.mark.parametrize("text", ["(a|b)*abb", "a*b*c*", "group:S3"])
 @pytest.mark.parametrize(("kind", "length"), [("mdm", 3), ("mdm", 13), ("topk", 13), ("pcot", 16)])
 def test_a_small_monoid_costs_no_more_as_a_recurrence(text, kind, length):
-    own, written = map(price, both_ways(text, kind, length))
-    assert written[:2] == own[:2]
-    assert written[2] <= own[2]
-    assert written[3] <= own[3]
+    compiled, written = map(price, both_ways(text, kind, length))
+    assert written[:2] == compiled[:2]
+    assert written[2] <= compiled[2]
+    assert written[3] <= compiled[3]
 
 
 def test_a_large_monoid_costs_more_and_the_page_says_how_much():
     rows = re.findall(r"^\| .*? \| \d+ \| (.*) \|$", PAGE.read_text(encoding="utf-8"), re.M)
-    shown = [tuple(int(cell.replace(",", "")) for cell in row.split(" | ")) for row in rows]
-    assert shown == [price(model) for text in ("(a|b)*abb", "group:A5") for model in both_ways(text, "mdm", 8)]
-    own, written = shown[2:]
-    assert written[3] > 1.1 * own[3]
-    assert written[4] > 30 * own[4]
+    prices = [tuple(int(cell.replace(",", "")) for cell in row.split(" | ")) for row in rows]
+    assert prices == [price(model) for text in ("(a|b)*abb", "group:A5") for model in both_ways(text, "mdm", 8)]
+    compiled, written = prices[2:]
+    assert written[3] > 1.1 * compiled[3]
+    assert written[4] > 30 * compiled[4]
 
 
 @pytest.mark.parametrize("length", [3, 6])
 def test_the_two_are_the_same(length):
-    own = compiler_for(parse_problem("group:S3"))
-    model = own.compile("mdm", length, Precision(2))
-    assert verify_model(model, against=tree_of(own.automaton), method="prove").status == "proved"
+    compiler = compiler_for(parse_problem("group:S3"))
+    model = compiler.compile("mdm", length, Precision(2))
+    assert verify_model(model, against=tree_of(compiler.automaton), method="prove").status == "proved"
 
 
 @pytest.mark.parametrize("kind", ["cot", "pcot"])

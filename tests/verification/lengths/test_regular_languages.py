@@ -96,7 +96,7 @@ def test_the_matrix(problem, kind, precision):
     found = prove_family(problem, kind, precision=precision)
     assert found.verdict == "proved", found.reason
     models = [compile_problem(problem, kind, length=length, precision=precision) for length in (2, 9)]
-    assert "with unsat" in check(certificate_of(found.certificate.claim), models, family_positions.found())[0]
+    assert "with unsat" in check(certificate_of(found.certificate.claim), models, family_positions.solver_named())[0]
 
 
 @pytest.mark.long

@@ -15,7 +15,7 @@ from unmask.problems.circuits.circuit import Circuit
 from unmask.problems.problem import ACCEPTED, REJECTED
 from unmask.testing.random_transformer import random_diffusion
 from unmask.verification.circuits.constant_depth import constant_depth_model, model_depth, token_bits
-from unmask.verification.outcomes import outcomes
+from unmask.verification.model_outcomes import outcomes
 from unmask.weights.kinds import Kind
 from unmask.weights.model import Model
 

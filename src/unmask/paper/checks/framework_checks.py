@@ -22,8 +22,7 @@ from unmask.reasoners.planners import LeftToRight, Situation, Uniform
 from unmask.reasoners.run_words import run
 from unmask.testing import random_model
 from unmask.testing.draws import Draws
-from unmask.testing.random_model import drawn, sample_words
-from unmask.theorems.conversion_checks import random_transformer
+from unmask.testing.random_model import cached_model, sample_words
 from unmask.weights.kinds import DIFFUSION, Kind
 from unmask.weights.model import Model
 
@@ -157,9 +156,8 @@ def uniform_planner(effort: Effort) -> Evidence:
     seeds = effort.of(3000)
     masked = np.array([[True, False, True, True]])
     counts = np.zeros(4, dtype=int)
-    precision = random_transformer(0, "unmasked", precision=2).precision
     for seed in range(seeds):
-        situation = Situation(seed % 5, 2, masked, np.zeros((1, 4), dtype=np.int64), precision)
+        situation = Situation(seed % 5, 2, masked, np.zeros((1, 4), dtype=np.int64), one=4)
         chosen = Uniform(1, Tape(seed)).choose(situation)[0]
         require(chosen.sum() == 1, "another number of slots is chosen")
         counts += chosen
@@ -280,7 +278,7 @@ def factorised(effort: Effort) -> Evidence:
     drawn_seeds = range(effort.of(12))
     cases = exchanged = 0
     for seed in drawn_seeds:
-        model = drawn(seed, "mdm", seed % 3, precision=2, padding=2 + seed % 2)
+        model = cached_model(seed, "mdm", seed % 3, precision=2, padding=2 + seed % 2)
         word = sample_words(model, Draws(seed, 4), 1)[0].tolist()
         for draw in range(4):
             together = _step(model, word, Tape(draw))
@@ -307,7 +305,7 @@ def _step(model: Model, word: list[int], tape: Tape) -> Canvas:
 
 def _joint_law(effort: Effort) -> tuple[int, int]:
     """Check the joint law of a random model whose two slots both have a choice; return (runs, possible canvases)."""
-    model, runs = drawn(CHOOSES, "mdm", 1, precision=2, padding=2), effort.of(600)
+    model, runs = cached_model(CHOOSES, "mdm", 1, precision=2, padding=2), effort.of(600)
     word = sample_words(model, Draws(CHOOSES, 4), 1)[0].tolist()
     masks = (model.mask or "",) * model.padding
     laws = model_conditionals(model, word, engine=FastEngine(), sampled=True)(masks)

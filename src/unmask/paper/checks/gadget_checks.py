@@ -56,7 +56,7 @@ def _restricted_program(gadget: str, source, rows: int, visible: np.ndarray):
     program, one = blank(rows), source.precision.one
     hidden = program.register("hidden")
     code = program.register("code", 2)
-    own_code = program.register("own", 2)
+    row_code = program.register("own", 2)
     work = Simulation.of(program, source, "work")
 
     def guard(head: HeadBuilder) -> None:
@@ -64,14 +64,14 @@ def _restricted_program(gadget: str, source, rows: int, visible: np.ndarray):
         if gadget == "hide":
             hide(head, hidden)
         else:
-            focus(head, own_code, code, copies=focus_copies(source.precision.p))
+            focus(head, row_code, code, copies=focus_copies(source.precision.p))
 
     work.layer(0, program.layer(), guard)
     marks = np.zeros((1, rows, 5), dtype=np.int64)
     marks[0, :, 0] = np.where(visible, 0, one)
     marks[0, :, 1:3] = np.where(visible, -one, one)[:, None] * np.array([1, -1])  # visible rows have the code r
     marks[0, :, 3:] = np.array([-one, one])
-    return program, work.work, (np.concatenate([hidden, code, own_code]), marks)
+    return program, work.work, (np.concatenate([hidden, code, row_code]), marks)
 
 
 def detect(effort: Effort) -> Evidence:
@@ -115,9 +115,11 @@ def encoding(_: Effort) -> Evidence:
     for precision, size in product(PRECISIONS, (1, 2, 3, 4)):
         rows = size + 1
         program = blank(rows, ("0", "1", "&"))
-        own_code = program.code("own", n)
+        row_code = program.code("own", n)
         previous = program.code("previous", (n - 1).positive_part())
-        pointer = whole_layers.binary_encoding(program, size, marker=2, digit_one=1, own=own_code, previous=previous)
+        pointer = whole_layers.binary_encoding(
+            program, size, marker=2, digit_one=1, row_code=row_code, previous=previous
+        )
         words = np.concatenate([np.full((2**size, 1), 2), bits(size)], axis=1)
         for loops in (size, size + 3):
             gathered = run_words(program, precision, words, loops=loops)[:, size, pointer.bits]

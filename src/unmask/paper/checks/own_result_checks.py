@@ -21,7 +21,7 @@ from unmask.testing.random_model import all_words
 from unmask.theorems.cot_to_ac0 import cot_to_ac0, depth_bound
 from unmask.theorems.mdm_and_topk import A, majority_by_topk
 from unmask.verification.circuits.constant_depth import token_bits
-from unmask.verification.outcomes import outcomes
+from unmask.verification.model_outcomes import outcomes
 from unmask.weights.model import Model
 
 

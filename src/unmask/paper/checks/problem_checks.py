@@ -159,7 +159,7 @@ def _prove(language: str, kind: Kind) -> None:
     assert isinstance(certificate, LengthCertificate)
     assert certificate.claim is not None
     models = [compile_problem(language, kind, length=COMPARED)]
-    replay(certificate_of(certificate.claim), models, family_positions.found())
+    replay(certificate_of(certificate.claim), models, family_positions.solver_named())
 
 
 def _proof(languages: tuple[str, ...], kinds: tuple[Kind, ...]) -> ItemProof:

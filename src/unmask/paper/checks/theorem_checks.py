@@ -14,7 +14,7 @@ from unmask.programs.residual_slots import noise_distance
 from unmask.reasoners.run_words import run
 from unmask.testing import random_model
 from unmask.testing.draws import Draws
-from unmask.testing.random_model import all_words, drawn, sample_words
+from unmask.testing.random_model import all_words, cached_model, sample_words
 from unmask.theorems.alignment import aligned_difference
 from unmask.theorems.all_theorems import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS, theorem_with_option
 from unmask.theorems.conversion_checks import (
@@ -66,7 +66,7 @@ def converter(
                 first = wrong[0]
                 raise Refuted(f"{stem}: random:{first.seed} at p = {precision} on {first.word}: {first.difference}")
         sources = [
-            drawn(seed, theorem.source, lengths[seed % len(lengths)], precision=precision, **sizes)
+            cached_model(seed, theorem.source, lengths[seed % len(lengths)], precision=precision, **sizes)
             for precision in precisions
             for seed in drawn_seeds
         ]
@@ -85,7 +85,9 @@ def fewer_slots(stem: str, than: str, *, lengths: tuple[int, ...] = (8, 16, 32, 
     def check(effort: Effort) -> Evidence:
         theorem, other = built(stem), built(than)
         sources = [
-            drawn(seed, theorem.source, n, precision=1, layers=1) for n in lengths for seed in range(effort.of(2))
+            cached_model(seed, theorem.source, n, precision=1, layers=1)
+            for n in lengths
+            for seed in range(effort.of(2))
         ]
         for source in sources:
             price, other_price = (Price.of(each.convert(source).model) for each in (theorem, other))
@@ -106,7 +108,7 @@ def at_most_n_slots(effort: Effort) -> Evidence:
     """Check that chains of ⌈log2 N⌉ steps become models with ⌈log2 N⌉ steps and at most N slots, for N = 6 … 64."""
     theorem, lengths = built("cot_to_mdm_mirrored"), range(6, 65) if effort.percent >= 100 else (6, 9, 64)
     for n in lengths:
-        source = drawn(n, "cot", n, precision=1, steps=(n - 1).bit_length(), layers=1, width=3)
+        source = cached_model(n, "cot", n, precision=1, steps=(n - 1).bit_length(), layers=1, width=3)
         model = theorem.convert(source).model
         require(model.steps == source.steps, f"N = {n}: {model.steps} steps for {source.steps}")
         require(model.padding == source.steps + 3 <= n, f"N = {n}: {model.padding} slots")
@@ -185,7 +187,7 @@ def topk_by_threshold(effort: Effort) -> Evidence:
     theorem, sources = built("topk_to_mdm"), []
     drawn_seeds = range(effort.of(90))
     for seed in drawn_seeds:
-        source = drawn(seed, "topk", seed % 4, precision=2 + seed % 2)
+        source = cached_model(seed, "topk", seed % 4, precision=2 + seed % 2)
         if source.k is not None and source.k < source.padding:
             try:
                 theorem.convert(source)
@@ -212,7 +214,7 @@ def chain(kinds: str, stems: Sequence[str], *, seeds: int, **sizes: Any) -> Chec
         cases, sources = 0, []
         drawn_seeds = range(effort.of(seeds))
         for seed in drawn_seeds:
-            source = drawn(seed, built(stems[0]).source, 1, precision=2, **sizes)
+            source = cached_model(seed, built(stems[0]).source, 1, precision=2, **sizes)
             last = source
             for _, theorem, conversion in hops(source, stems):
                 require(
@@ -274,7 +276,7 @@ def with_padded_input(effort: Effort) -> Evidence:
     theorem, sources = built("mdm_to_pcot_padded"), []
     drawn_seeds = range(effort.of(52))
     for seed in drawn_seeds:
-        source = drawn(seed, "mdm", seed % 4, precision=2 + seed // 4 % 2)
+        source = cached_model(seed, "mdm", seed % 4, precision=2 + seed // 4 % 2)
         conversion = theorem.convert(source)
         require(Price.of(conversion.model).within(theorem.bound(source)), f"random:{seed} costs more than its bound")
         padding = [len(source.vocabulary)] * source.padding
@@ -298,7 +300,9 @@ def dumped(effort: Effort) -> Evidence:
     theorem, cases, sources = built("plt_to_mdm"), 0, []
     drawn_seeds = range(effort.of(52))
     for seed in drawn_seeds:
-        source = drawn(seed, "plt", 1 + seed % 2, precision=2 + seed // 2 % 2, padding=seed % 3, stochastic=False)
+        source = cached_model(
+            seed, "plt", 1 + seed % 2, precision=2 + seed // 2 % 2, padding=seed % 3, stochastic=False
+        )
         conversion = theorem.convert(source)
         words = sample_words(source, Draws(seed, 1), 2).tolist()
         wrong = check_source(source, conversion, seed=seed, words=len(words), engine=FastEngine())

@@ -24,7 +24,7 @@ from unmask.problems.problem import ACCEPTED
 from unmask.programs.uniform_positions import growth, uniformity
 from unmask.testing.random_transformer import random_diffusion
 from unmask.verification.circuits.printed_extraction import printed_depth, printed_extraction
-from unmask.verification.outcomes import outcomes
+from unmask.verification.model_outcomes import outcomes
 from unmask.weights.model import Model
 
 SPARE_STEPS = 2

@@ -1,4 +1,4 @@
-"""Is the word a palindrome? A slot for every part of it, the inner ones first."""
+"""Is the word a palindrome? There is a slot for every factor of the word; inner factors are decided first."""
 
 from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter
 

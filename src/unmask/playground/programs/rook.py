@@ -1,6 +1,6 @@
-"""A game on a board of 4 × 4: a rook goes up or left as far as you like; who cannot move loses, who enters # too.
+"""A game on a board of 4 × 4: players move a rook up or left by any distance. Entering # or having no move loses.
 
-The word lists the board row by row. Does the player win who moves from the square at the bottom right?
+The word lists the board row by row. The rook starts at the bottom right. Does the first player win?
 """
 
 from unmask.recurrences import BOOLEAN, Slots, System, indices, letter, some

@@ -16,7 +16,7 @@ from unmask.problems.automata.characters import LAST, class_name, union
 
 def minimal_table(delta: np.ndarray, start: int, accepting: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
     """Return (delta, start, accepting) of the quotient of the reachable part; its states are in no particular order."""
-    delta, start, accepting = _reachable(delta, start, accepting)
+    delta, start, accepting = renumbered(delta, start, accepting, breadth_first(delta.tolist(), start))
     # Arrows into states from which nothing is accepted are left out: most arrows of a typical table are such arrows.
     live = _reaching(delta, accepting)
     arrows = _arrows_into(delta, live)
@@ -30,11 +30,11 @@ def minimal_table(delta: np.ndarray, start: int, accepting: np.ndarray) -> tuple
 
 def breadth_first(rows: Sequence[Sequence[int]], start: int) -> list[int]:
     """The states reached from `start`, in breadth-first order."""
-    order, seen = [start], {start}
+    order, reached = [start], {start}
     for state in order:
         for target in rows[state]:
-            if target not in seen:
-                seen.add(target)
+            if target not in reached:
+                reached.add(target)
                 order.append(target)
     return order
 
@@ -47,11 +47,6 @@ def renumbered(
     number = np.full(len(delta), -1, dtype=np.int32)
     number[old] = np.arange(len(old), dtype=np.int32)
     return number[delta[old]], int(number[start]), accepting[old]
-
-
-def _reachable(delta: np.ndarray, start: int, accepting: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
-    order = breadth_first(delta.tolist(), start)
-    return renumbered(delta, start, accepting, order)
 
 
 def _arrows_into(delta: np.ndarray, live: np.ndarray) -> list[list[tuple[int, int]]]:
@@ -148,10 +143,10 @@ class WordCounts:
         if self._number(length, state, accepted=accepted) == 0:
             return None
         ids: list[int] = []
-        for left in range(length - 1, -1, -1):
-            choice = rng.randrange(self._number(left + 1, state, accepted=accepted))
+        for remaining in range(length - 1, -1, -1):
+            choice = rng.randrange(self._number(remaining + 1, state, accepted=accepted))
             for token, target in enumerate(self._rows[state]):
-                choice -= self._number(left, target, accepted=accepted)
+                choice -= self._number(remaining, target, accepted=accepted)
                 if choice < 0:
                     ids.append(token)
                     state = target
@@ -211,7 +206,7 @@ class Automaton:
     def token_ids(self, word: Word) -> np.ndarray:
         """The word as indices into `tokens`, int32 [length]."""
         if self.characters is not None:
-            text = word if isinstance(word, str) else "".join(_one_character(part) for part in word)
+            text = word if isinstance(word, str) else "".join(_one_character(symbol) for symbol in word)
             points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
             firsts, owners = self._character_table
             return owners[np.searchsorted(firsts, points, side="right") - 1]
@@ -334,10 +329,10 @@ def _frozen(values: np.ndarray, dtype: type) -> np.ndarray:
     return array
 
 
-def _one_character(part: str) -> str:
-    if len(part) != 1:
-        raise WordError(f"{shortened(part)!r} is not one character; give the word as a plain string")
-    return part
+def _one_character(symbol: str) -> str:
+    if len(symbol) != 1:
+        raise WordError(f"{shortened(symbol)!r} is not one character; give the word as a plain string")
+    return symbol
 
 
 def _check_table(automaton: Automaton) -> None:
@@ -359,8 +354,8 @@ def _check_table(automaton: Automaton) -> None:
 
 def _check_names(tokens: tuple[str, ...]) -> None:
     if len(set(tokens)) < len(tokens):
-        twice = next(name for k, name in enumerate(tokens) if name in tokens[:k])
-        raise ProblemError(f"the token {twice!r} is given twice; give every token its own name")
+        repeated = next(name for k, name in enumerate(tokens) if name in tokens[:k])
+        raise ProblemError(f"the token {repeated!r} is given twice; give every token its own name")
     if all(len(name) == 1 for name in tokens):
         return
     blank = next((name for name in tokens if not name or name.split() != [name]), None)

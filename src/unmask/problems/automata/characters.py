@@ -68,7 +68,7 @@ def matched(items: tuple[Item, ...], *, negated: bool, ascii: bool, ignore_case:
     reach = max((item[1] for item in items if not isinstance(item, str)), default=0)
     cased = _ASCII_LETTERS if ascii and reach <= _LAST_OF_PLANE_0 else _cased_characters()
     flags = re.IGNORECASE | (re.ASCII if ascii else re.UNICODE)
-    matching = set(re.findall(_text(items, negated=negated), cased, flags))
+    matching = set(re.findall(_class_pattern(items, negated=negated), cased, flags))
     return _toggled(plain, [ord(c) for c in cased if (c in matching) != contains(plain, ord(c))])
 
 
@@ -108,17 +108,19 @@ def class_name(ranges: Ranges, *, most_ranges: int = 6) -> str:
     if ranges == EVERYTHING:
         return "any"
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
-        return _shown(ranges[0][0], special="")
+        return _escaped_character(ranges[0][0], special="")
     inverted = ranges[-1][1] == LAST
     parts = [
-        _shown(first) if first == last else f"{_shown(first)}{'-' * (last > first + 1)}{_shown(last)}"
+        _escaped_character(first)
+        if first == last
+        else f"{_escaped_character(first)}{'-' * (last > first + 1)}{_escaped_character(last)}"
         for first, last in (complement(ranges) if inverted else ranges)
     ]
     cut = "…" if len(parts) > most_ranges else ""
     return f"[{'^' * inverted}{''.join(parts[:most_ranges])}{cut}]"
 
 
-def _shown(point: int, *, special: str = "[]^-\\…") -> str:
+def _escaped_character(point: int, *, special: str = "[]^-\\…") -> str:
     """One character of a name, escaped unless it is visible."""
     character = chr(point)
     if character.isprintable() and not character.isspace():
@@ -128,7 +130,7 @@ def _shown(point: int, *, special: str = "[]^-\\…") -> str:
     return f"\\u{point:04x}" if point <= 0xFFFF else f"\\U{point:08x}"
 
 
-def _text(items: tuple[Item, ...], *, negated: bool) -> str:
+def _class_pattern(items: tuple[Item, ...], *, negated: bool) -> str:
     """The class as a pattern in which every code point is escaped."""
     parts = (item if isinstance(item, str) else _range_text(*item) for item in items)
     return f"[{'^' * negated}{''.join(parts)}]"

@@ -45,10 +45,10 @@ class Monoid:
 
     def element(self, ids: Sequence[int]) -> int:
         """The map of a word, given as token indices."""
-        at = self.identity
+        element = self.identity
         for token in ids:
-            at = int(self.successors[at, token])
-        return at
+            element = int(self.successors[element, token])
+        return element
 
     def word(self, i: int) -> list[int]:
         """A shortest word with this map, as token indices."""
@@ -186,11 +186,11 @@ def permutation_group(spec: str) -> PermutationGroup:
 def cycles(permutation: Sequence[int]) -> str:
     """Cycle notation from 1 without blanks; `e` for the identity."""
     separator = "," if len(permutation) > 9 else ""
-    text, seen = "", set()
+    text, visited = "", set()
     for start in range(len(permutation)):
         cycle = []
-        while start not in seen:
-            seen.add(start)
+        while start not in visited:
+            visited.add(start)
             cycle.append(str(start + 1))
             start = permutation[start]
         if len(cycle) > 1:
@@ -200,8 +200,8 @@ def cycles(permutation: Sequence[int]) -> str:
 
 def _symmetric(n: int) -> tuple[list[Permutation], list[str], list[Permutation]]:
     elements = list(permutations(range(n)))
-    turn, swap = (*range(1, n), 0), (1, 0, *range(2, n))
-    return elements, [cycles(p) for p in elements], [turn, swap]
+    rotation, swap = (*range(1, n), 0), (1, 0, *range(2, n))
+    return elements, [cycles(p) for p in elements], [rotation, swap]
 
 
 def _alternating(n: int) -> tuple[list[Permutation], list[str], list[Permutation]]:
@@ -234,21 +234,23 @@ def _is_even(permutation: Permutation) -> bool:
 def _generated(text: str) -> PermutationGroup:
     if re.fullmatch(r"\s*(\([\d\s,]*\)\s*)+(,\s*(\([\d\s,]*\)\s*)+)*", text) is None:
         raise ProblemError(f"cannot read the generators {shortened(text)!r}; {_SYNTAX}")
-    written = [re.findall(r"\(([\d\s,]*)\)", part) for part in re.split(r",\s*(?=\()", text)]
-    parsed = [[[int(p) for p in re.findall(r"\d{1,9}", cycle)] for cycle in generator] for generator in written]
-    points = max((p for generator in parsed for cycle in generator for p in cycle), default=1)
+    cycle_texts = [re.findall(r"\(([\d\s,]*)\)", generator_text) for generator_text in re.split(r",\s*(?=\()", text)]
+    generator_cycles = [
+        [[int(p) for p in re.findall(r"\d{1,9}", cycle)] for cycle in generator] for generator in cycle_texts
+    ]
+    points = max((p for generator in generator_cycles for cycle in generator for p in cycle), default=1)
     if points > _MOST_POINTS:
         raise TooLarge(f"a generator moves point {points}, and {_MOST_POINTS} points are allowed; number from 1")
-    generators = [_permutation(generator, points) for generator in parsed]
+    generators = [_permutation(generator, points) for generator in generator_cycles]
     if len(set(generators)) < len(generators):
         raise ProblemError("a generator is given twice; give each one once")
     elements = [tuple(range(points))]
-    seen = set(elements)
+    reached = set(elements)
     for element in elements:  # grows while it is read
         for generator in generators:
             image = tuple(generator[x] for x in element)
-            if image not in seen:
-                seen.add(image)
+            if image not in reached:
+                reached.add(image)
                 elements.append(image)
         if len(elements) > _MOST_ELEMENTS:
             raise TooLarge(f"the generators give more than {_MOST_ELEMENTS:,} elements; choose a smaller group")
@@ -262,8 +264,8 @@ def _permutation(generator: list[list[int]], points: int) -> Permutation:
     if len(set(moved)) < len(moved) or 0 in moved:
         raise ProblemError("a generator must be a product of disjoint cycles of points 1, 2, …; correct its cycles")
     for cycle in generator:
-        for here, there in zip(cycle, cycle[1:] + cycle[:1], strict=True):
-            images[here - 1] = there - 1
+        for point, image in zip(cycle, cycle[1:] + cycle[:1], strict=True):
+            images[point - 1] = image - 1
     return tuple(images)
 
 

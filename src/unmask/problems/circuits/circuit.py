@@ -98,26 +98,26 @@ class CircuitBuilder:
     def __init__(self, inputs: Iterable[str]) -> None:
         self.names = tuple(inputs)
         self.gates: list[Gate] = []
-        self._known: dict[Gate, int] = {}
+        self._literal_of: dict[Gate, int] = {}
 
     def input(self, i: int) -> int:
         return 2 * (1 + i)
 
     def and_(self, *literals: int) -> int:
-        kept = set(literals) - {TRUE}
-        if FALSE in kept or any(x ^ 1 in kept for x in kept):
+        operands = set(literals) - {TRUE}
+        if FALSE in operands or any(x ^ 1 in operands for x in operands):
             return FALSE
-        if len(kept) == 1:
-            return kept.pop()
-        return TRUE if not kept else self._gate(Gate("and", tuple(sorted(kept))))
+        if len(operands) == 1:
+            return operands.pop()
+        return TRUE if not operands else self._gate(Gate("and", tuple(sorted(operands))))
 
     def or_(self, *literals: int) -> int:
-        kept = set(literals) - {FALSE}
-        if TRUE in kept or any(x ^ 1 in kept for x in kept):
+        operands = set(literals) - {FALSE}
+        if TRUE in operands or any(x ^ 1 in operands for x in operands):
             return TRUE
-        if len(kept) == 1:
-            return kept.pop()
-        return FALSE if not kept else self._gate(Gate("or", tuple(sorted(kept))))
+        if len(operands) == 1:
+            return operands.pop()
+        return FALSE if not operands else self._gate(Gate("or", tuple(sorted(operands))))
 
     def xor(self, a: int, b: int) -> int:
         """(a ∨ b) ∧ ¬(a ∧ b), depth 2."""
@@ -133,10 +133,10 @@ class CircuitBuilder:
     def _gate(self, gate: Gate) -> int:
         """Return the literal of a gate; equal gates are created once."""
         check()
-        if gate not in self._known:
+        if gate not in self._literal_of:
             self.gates.append(gate)
-            self._known[gate] = 2 * (len(self.names) + len(self.gates))
-        return self._known[gate]
+            self._literal_of[gate] = 2 * (len(self.names) + len(self.gates))
+        return self._literal_of[gate]
 
 
 # Circuit → an equivalent circuit of another shape: wide and shallow, or of fan-in two.
@@ -150,7 +150,7 @@ def collapsed(circuit: Circuit) -> Circuit:
     Inputs of v's own kind and level are replaced by their own inputs; those of a lower level stay.
     """
     first = circuit.first_gate
-    view: dict[int, Gate] = {}  # a literal of a gate as a gate without a negation on top
+    view: dict[int, Gate] = {}  # literal of a gate → the same function as a gate that is not negated
     for k, gate in enumerate(circuit.gates):
         view[2 * (first + k)], view[2 * (first + k) + 1] = gate, gate.dual()
     level: dict[int, int] = {}
@@ -245,22 +245,22 @@ def _used(circuit: Circuit, outputs: list[Gate]) -> tuple[list[Gate], list[Gate]
     return [renamed(circuit.gates[node - first]) for node in sorted(needed)], [renamed(gate) for gate in outputs]
 
 
-def _rebuilt(circuit: Circuit, view: dict[int, Gate], shape: Callable[[int], Gate]) -> Circuit:
+def _rebuilt(circuit: Circuit, view: dict[int, Gate], new_gate: Callable[[int], Gate]) -> Circuit:
     """The circuit with every used gate in its new shape; a gate that is only used negated becomes its dual."""
     builder = CircuitBuilder(circuit.inputs)
     meaning = _inputs(circuit)
-    wanted: set[int] = set()
+    used: set[int] = set()
     waiting = [x for x in circuit.outputs if x in view]
     while waiting:
         literal = waiting.pop()
-        if literal not in wanted:
-            wanted.add(literal)
-            waiting += [x for x in shape(literal).inputs if x in view]
-    for literal in sorted(wanted):
-        if literal ^ 1 in meaning and literal ^ 1 in wanted and literal & 1:
+        if literal not in used:
+            used.add(literal)
+            waiting += [x for x in new_gate(literal).inputs if x in view]
+    for literal in sorted(used):
+        if literal ^ 1 in meaning and literal ^ 1 in used and literal & 1:
             meaning[literal] = meaning[literal ^ 1] ^ 1
             continue
-        gate = shape(literal)
+        gate = new_gate(literal)
         operation = builder.and_ if gate.kind == "and" else builder.or_
         meaning[literal] = operation(*(meaning[x] for x in gate.inputs))
     return builder.circuit([meaning[x] for x in circuit.outputs], circuit.output_names)

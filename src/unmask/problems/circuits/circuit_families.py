@@ -102,7 +102,7 @@ def _sorting(builder: CircuitBuilder, x: Bits) -> list[int]:
 
 
 def _at_least(builder: CircuitBuilder, x: Bits) -> list[int]:
-    """Entry k: there are at least k ones."""
+    """Return a list of literals; entry k is true if there are at least k ones."""
     at_least = [TRUE] + [FALSE] * len(x)
     for bit in x:
         for k in range(len(x), 0, -1):
@@ -112,14 +112,14 @@ def _at_least(builder: CircuitBuilder, x: Bits) -> list[int]:
 
 def _formula(builder: CircuitBuilder, x: Bits) -> list[int]:
     """The formula, leaf by leaf. If x[i] decides its subtree, the leaves up to the end of the subtree are skipped."""
-    looked_at: list[list[int]] = [[TRUE], *([] for _ in x)]  # when each leaf is reached; at the end, a true formula
+    reached_if: list[list[int]] = [[TRUE], *([] for _ in x)]  # entry i: leaf i is read; last entry: the formula is true
     for i, leaf in enumerate(x):
-        here = builder.or_(*looked_at[i])
+        reached = builder.or_(*reached_if[i])
         for value, literal in ((0, leaf ^ 1), (1, leaf)):
             target = _next_leaf(i, value, len(x))
             if target is not None:
-                looked_at[target].append(builder.and_(here, literal))
-    return [builder.or_(*looked_at[-1])]
+                reached_if[target].append(builder.and_(reached, literal))
+    return [builder.or_(*reached_if[-1])]
 
 
 def _next_leaf(i: int, value: int, length: int) -> int | None:
@@ -192,20 +192,20 @@ def _formula_value(x: Bits) -> list[int]:
 
 def _path(x: Bits) -> list[int]:
     n = isqrt(len(x))
-    seen, waiting = {0}, [0]
+    reached, waiting = {0}, [0]
     while waiting:
         i = waiting.pop()
-        new = {j for j in range(n) if x[n * i + j]} - seen
-        seen |= new
+        new = {j for j in range(n) if x[n * i + j]} - reached
+        reached |= new
         waiting += new
-    return [int(n - 1 in seen)]
+    return [int(n - 1 in reached)]
 
 
-def _even(length: int) -> bool:
+def _is_even(length: int) -> bool:
     return length >= 2 and length % 2 == 0
 
 
-def _square(length: int) -> bool:
+def _is_square(length: int) -> bool:
     return length >= 1 and isqrt(length) ** 2 == length
 
 
@@ -214,11 +214,11 @@ FAMILIES: dict[str, CircuitFamily] = {
         lambda x: [any(list(x[i : i + 3]) == [0, 1, 0] for i in range(len(x)))], _contains_aba, letters=("a", "b")
     ),
     "equal-halves": CircuitFamily(lambda x: [x[: len(x) // 2] == x[len(x) // 2 :]], _equal_halves),
-    "addition": CircuitFamily(_sum, _addition, _even, "2, 4, 6, …"),
+    "addition": CircuitFamily(_sum, _addition, _is_even, "2, 4, 6, …"),
     "parity": CircuitFamily(lambda x: [sum(x) % 2], _parity),
     "majority": CircuitFamily(lambda x: [2 * sum(x) > len(x)], _majority),
     "formula": CircuitFamily(_formula_value, _formula),
-    "multiplication": CircuitFamily(_product, _multiplication, _even, "2, 4, 6, …"),
-    "reachability": CircuitFamily(_path, _reachability, _square, "1, 4, 9, …"),
+    "multiplication": CircuitFamily(_product, _multiplication, _is_even, "2, 4, 6, …"),
+    "reachability": CircuitFamily(_path, _reachability, _is_square, "1, 4, 9, …"),
     "sorting": CircuitFamily(sorted, _sorting),
 }

@@ -63,7 +63,7 @@ class _AigerReader:
     """Reads lines, then, in the binary format, deltas."""
 
     def __init__(self, content: bytes, name: str) -> None:
-        self.content, self.name, self.at, self.line = content, name, 0, 0
+        self.content, self.name, self.position, self.line = content, name, 0, 0
 
     def circuit(self) -> Circuit:
         kind, *numbers = self._line().split() or [""]
@@ -81,19 +81,21 @@ class _AigerReader:
         if largest < inputs + gates or (kind == "aig" and largest != inputs + gates):
             raise self._error(f"announces {largest} variables for {inputs} inputs and {gates} gates")
         binary = kind == "aig"
-        given = [2 * (1 + i) for i in range(inputs)] if binary else [self._literal(largest) for _ in range(inputs)]
-        ends = [self._literal(largest) for _ in range(outputs)]
-        ands = self._binary_gates(inputs, gates) if binary else [self._gate(largest) for _ in range(gates)]
+        input_literals = (
+            [2 * (1 + i) for i in range(inputs)] if binary else [self._literal(largest) for _ in range(inputs)]
+        )
+        output_literals = [self._literal(largest) for _ in range(outputs)]
+        and_gates = self._binary_gates(inputs, gates) if binary else [self._gate(largest) for _ in range(gates)]
         names = self._symbols(inputs, outputs)
-        return _ordered(self.name, given, ends, ands, names)
+        return _ordered(self.name, input_literals, output_literals, and_gates, names)
 
     def _line(self) -> str:
-        end = self.content.find(b"\n", self.at)
+        end = self.content.find(b"\n", self.position)
         if end < 0:
             end = len(self.content)
-        if self.at >= len(self.content):
+        if self.position >= len(self.content):
             raise ProblemError(f"{self.name} ends too early, after line {self.line}; it may be cut off")
-        text, self.at = self.content[self.at : end], end + 1
+        text, self.position = self.content[self.position : end], end + 1
         self.line += 1
         return text.decode("utf-8", "replace").rstrip("\r")
 
@@ -128,10 +130,10 @@ class _AigerReader:
     def _delta(self) -> int:
         value, shift = 0, 0
         while True:
-            if self.at >= len(self.content) or shift > 35:
+            if self.position >= len(self.content) or shift > 35:
                 raise ProblemError(f"{self.name} is cut off within its and-gates")
-            byte = self.content[self.at]
-            self.at += 1
+            byte = self.content[self.position]
+            self.position += 1
             value |= (byte & 127) << shift
             shift += 7
             if byte < 128:
@@ -139,19 +141,19 @@ class _AigerReader:
 
     def _symbols(self, inputs: int, outputs: int) -> dict[str, str]:
         names: dict[str, str] = {}
-        while self.at < len(self.content):
+        while self.position < len(self.content):
             text = self._line()
             if text in ("c", ""):
                 break
-            place, _, name = text.partition(" ")
-            count = {"i": inputs, "o": outputs}.get(place[:1], 0)
-            if not name or not _is_number(place[1:]) or int(place[1:]) >= count:
+            position, _, name = text.partition(" ")
+            count = {"i": inputs, "o": outputs}.get(position[:1], 0)
+            if not name or not _is_number(position[1:]) or int(position[1:]) >= count:
                 raise self._error(f"has the symbol entry {text[:30]!r}, which names no input or output")
-            names[place] = name
+            names[position] = name
         return names
 
-    def _error(self, what: str) -> ProblemError:
-        return ProblemError(f"{self.name}, line {self.line}, {what}; it is not a well-formed AIGER file")
+    def _error(self, fault: str) -> ProblemError:
+        return ProblemError(f"{self.name}, line {self.line}, {fault}; it is not a well-formed AIGER file")
 
 
 def _is_number(text: str) -> bool:
@@ -160,29 +162,33 @@ def _is_number(text: str) -> bool:
 
 
 def _ordered(
-    name: str, given: list[int], ends: list[int], ands: list[tuple[int, int, int]], names: dict[str, str]
+    name: str,
+    input_literals: list[int],
+    output_literals: list[int],
+    and_gates: list[tuple[int, int, int]],
+    names: dict[str, str],
 ) -> Circuit:
     """Inputs first, gates in an order in which each comes after what it reads."""
     literal = {0: 0}
-    for i, x in enumerate(given):
+    for i, x in enumerate(input_literals):
         if x & 1 or x < 2 or x in literal:
             raise ProblemError(f"input {i} of {name} is the literal {x}, which must be even, positive and new")
         literal[x] = 2 * (1 + i)
-    reads = {node: (left, right) for node, left, right in ands}
-    if len(reads) < len(ands) or any(node in literal for node in reads):
+    reads = {node: (left, right) for node, left, right in and_gates}
+    if len(reads) < len(and_gates) or any(node in literal for node in reads):
         raise ProblemError(f"{name} defines a variable twice")
     gates: list[Gate] = []
     for node in _after_what_they_read(name, reads, defined=set(literal)):
         gates.append(Gate("and", tuple(literal[x & ~1] ^ (x & 1) for x in reads[node])))
-        literal[node] = 2 * (len(given) + len(gates))
-    for x in ends:
+        literal[node] = 2 * (len(input_literals) + len(gates))
+    for x in output_literals:
         if x & ~1 not in literal:
             raise ProblemError(f"{name} has the output {x}, which nothing defines")
     return Circuit(
-        inputs=tuple(names.get(f"i{i}", f"i{i}") for i in range(len(given))),
+        inputs=tuple(names.get(f"i{i}", f"i{i}") for i in range(len(input_literals))),
         gates=tuple(gates),
-        outputs=tuple(literal[x & ~1] ^ (x & 1) for x in ends),
-        output_names=tuple(names.get(f"o{i}", f"o{i}") for i in range(len(ends))),
+        outputs=tuple(literal[x & ~1] ^ (x & 1) for x in output_literals),
+        output_names=tuple(names.get(f"o{i}", f"o{i}") for i in range(len(output_literals))),
     )
 
 
@@ -357,8 +363,8 @@ class _BlifReader:
             entered.add(signal)
             stack += missing
 
-    def _refuse(self, what: str, hint: str = "it is not a well-formed BLIF file") -> NoReturn:
-        raise ProblemError(f"{self.name}, line {self.line}, {what}; {hint}")
+    def _refuse(self, fault: str, hint: str = "it is not a well-formed BLIF file") -> NoReturn:
+        raise ProblemError(f"{self.name}, line {self.line}, {fault}; {hint}")
 
 
 def _gate(builder: CircuitBuilder, table: _Table, reads: list[int]) -> int:

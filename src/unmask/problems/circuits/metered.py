@@ -75,8 +75,8 @@ class Oracle(Machine):
         self.name, self._function = name, function
 
     def __call__(self, *arguments: int) -> int:
-        limit, *given = arguments
-        value = self._function(*given)
+        limit, *values = arguments
+        value = self._function(*values)
         return _bounded(int(value), limit, f"the value of {self.name}")
 
 
@@ -124,10 +124,10 @@ class MachineCall:
         return f"{self.function.name} of {' '.join(machine.name for machine in self.machines)}"
 
 
-def _bounded(value: int, limit: int, what: str) -> int:
+def _bounded(value: int, limit: int, subject: str) -> int:
     if not -limit <= value <= limit:
         raise RegisterOverflow(
-            f"{what} is {value.bit_length()} bits long, beyond the {limit.bit_length()} of a register"
+            f"{subject} is {value.bit_length()} bits long, beyond the {limit.bit_length()} of a register"
         )
     return value
 
@@ -152,7 +152,7 @@ class _Form:
         self.prints = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes)
         self._iterated = [n.iter for n in nodes if isinstance(n, ast.For)]
         self._iterated += [n.value for n in nodes if isinstance(n, ast.YieldFrom)]
-        self._called: list[ast.AST] = []
+        self._callables: list[ast.AST] = []
         self._statements = [n.value for n in nodes if isinstance(n, ast.Expr)]
         for node in nodes:
             self._check(node, names)
@@ -178,13 +178,13 @@ class _Form:
                 self._refuse(node, "this does not run over a range or a machine")
         if isinstance(node, ast.Call):
             self._check_call(node, names)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in self._called:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in self._callables:
             self._check_name(node, names)
 
     def _check_call(self, node: ast.Call, names: dict[str, Any]) -> None:
         called = _text(node.func)
-        self._called.append(node.func)
-        self._called += [a for a in node.args if _text(a) in self.machines]
+        self._callables.append(node.func)
+        self._callables += [a for a in node.args if _text(a) in self.machines]
         iterated = node in self._iterated
         if node.keywords:
             self._refuse(node, "the arguments of a machine must be positional")
@@ -252,8 +252,8 @@ class _Metering(ast.NodeTransformer):
             return node
         assert isinstance(node.value, ast.Yield)
         assert node.value.value is not None
-        kept = ast.Assign([ast.Name(PRINTED, ast.Store())], node.value.value)
-        return [kept, self._bound_check(PRINTED), ast.Expr(ast.Yield(ast.Name(PRINTED, ast.Load())))]
+        assignment = ast.Assign([ast.Name(PRINTED, ast.Store())], node.value.value)
+        return [assignment, self._bound_check(PRINTED), ast.Expr(ast.Yield(ast.Name(PRINTED, ast.Load())))]
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -262,8 +262,10 @@ class _Metering(ast.NodeTransformer):
         return node
 
     def _bound_check(self, register: str) -> ast.stmt:
-        what = f"{register} of {self._form.name}"
-        return ast.parse(f"if not -{LIMIT} <= {register} <= {LIMIT}: _bounded({register}, {LIMIT}, {what!r})").body[0]
+        subject = f"{register} of {self._form.name}"
+        return ast.parse(f"if not -{LIMIT} <= {register} <= {LIMIT}: _bounded({register}, {LIMIT}, {subject!r})").body[
+            0
+        ]
 
 
 def _text(node: ast.AST | None) -> str:

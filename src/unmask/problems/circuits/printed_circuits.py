@@ -42,29 +42,29 @@ def items(circuit: Machine, N: int) -> int:
 
 
 @metered
-def item(circuit: Machine, N: int, place: int) -> int:
-    """The item with this index; 0 if there is none."""
+def item(circuit: Machine, N: int, index: int) -> int:
+    """The item with this index; 0 beyond the last item."""
     count = 0
     for printed_item in circuit(N):
-        if count == place:
+        if count == index:
             return printed_item
         count += 1  # noqa: SIM113
     return 0
 
 
 @metered
-def gate_of(circuit: Machine, N: int, place: int) -> int:
-    """The index of the gate to which an item belongs; of the last gate if no gate follows."""
+def gate_of(circuit: Machine, N: int, index: int) -> int:
+    """The index of the first gate at or after an item; the last index if there is no such gate."""
     count = 0
     for printed_item in circuit(N):
-        if place >= 0 and count >= place and printed_item < 0:
+        if index >= 0 and count >= index and printed_item < 0:
             return count
         count += 1
     return count - 1
 
 
 @metered
-def place_of_gate(circuit: Machine, N: int, gate: int) -> int:
+def index_of_gate(circuit: Machine, N: int, gate: int) -> int:
     """The index of the item that is this gate; gates are counted from 0."""
     count = 0
     for printed_item in circuit(N):
@@ -77,23 +77,23 @@ def place_of_gate(circuit: Machine, N: int, gate: int) -> int:
 
 
 @metered
-def source_row(circuit: Machine, N: int, place: int) -> int:
+def source_row(circuit: Machine, N: int, index: int) -> int:
     """The row that a wire reads: 0 … N - 1 is a letter, N + k is item k; the row of the item itself for a gate."""
-    literal = item(circuit, N, place)
+    literal = item(circuit, N, index)
     if literal < 0:
-        return N + place
+        return N + index
     if literal // 2 <= N:
         return literal // 2 - 1 if literal > 1 else 0
-    return N + place_of_gate(circuit, N, literal // 2 - N - 1)
+    return N + index_of_gate(circuit, N, literal // 2 - N - 1)
 
 
 @metered
-def deciding_bit(circuit: Machine, N: int, place: int) -> int:
+def deciding_bit(circuit: Machine, N: int, index: int) -> int:
     """The bit of the wire's source that decides the gate; 2 for an item that is not a wire."""
-    literal = item(circuit, N, place)
+    literal = item(circuit, N, index)
     if literal <= 1:
         return 2
-    return (literal + (1 if item(circuit, N, gate_of(circuit, N, place)) == OR else 0)) % 2
+    return (literal + (1 if item(circuit, N, gate_of(circuit, N, index)) == OR else 0)) % 2
 
 
 # ---- the families

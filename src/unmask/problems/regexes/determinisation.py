@@ -49,7 +49,7 @@ class _Subsets:
         self.compared |= self.compared << nfa.states
         self.pruned: dict[int, int] = {}
         self.work, self.weight = 0, 1 + nfa.states // 2048
-        self.known: dict[tuple[int, int, int, int], tuple[int, bool]] = {}
+        self.closures: dict[tuple[int, int, int, int], tuple[int, bool]] = {}
 
     def _readable(self, inside: list[int], newlines: int) -> list[int]:
         """For each token, the mask of the reading states of all phases that may read it."""
@@ -74,7 +74,7 @@ class _Subsets:
             if case is None:
                 arrows.append((target, anything, anything, False))
                 continue
-            assert isinstance(case, AssertionCase), "look-around is for lookaround.py"
+            assert isinstance(case, AssertionCase), "look-around needs `deterministic_with_looks`"
             before, after = self._allowed(case.before), self._allowed(case.after)
             arrows.append((target, before, after, case.only_newline_left))
         return arrows
@@ -83,7 +83,7 @@ class _Subsets:
         return self.tokens_in[self.nfa.sets[side.ranges]] | side.edge << self.edge
 
     def _kinds(self, masks: set[int]) -> list[int]:
-        """Tokens and the edge, grouped by the masks that contain them: the first of each group stands for it."""
+        """For each token and the edge, the first one that is in the same masks: the representative of its class."""
         firsts: dict[tuple[bool, ...], int] = {}
         return [
             firsts.setdefault(tuple(bool(mask >> token & 1) for mask in masks), token) for token in range(self.edge + 1)
@@ -124,11 +124,11 @@ class _Subsets:
         )
 
     def _without_worse(self, mask: int) -> int:
-        """The subset without the states for which it contains a better one; the same words lead to the end."""
+        """The subset without states for which it contains a better one: the same words lead from it to the end."""
         if not mask & self.compared:
             return mask
-        if (known := self.pruned.get(mask)) is not None:
-            return known
+        if (pruned := self.pruned.get(mask)) is not None:
+            return pruned
         needed, rest = mask, mask & self.compared
         while rest:
             low = rest & -rest
@@ -156,25 +156,25 @@ class _Subsets:
 
     def _closure(self, origin: int, phase: int, last: int, following: int) -> tuple[int, bool]:
         key = (origin, phase, last, following)
-        if (known := self.known.get(key)) is not None:
-            return known
+        if (closure := self.closures.get(key)) is not None:
+            return closure
         reach, ends = 0, False
-        stack, seen = [(origin, phase)], {(origin, phase)}
+        stack, visited = [(origin, phase)], {(origin, phase)}
         while stack:
-            state, at = stack.pop()
+            state, current_phase = stack.pop()
             if state in self.nfa.reads:
-                if at < 2:
-                    reach |= 1 << (state + at * self.nfa.states)
+                if current_phase < 2:
+                    reach |= 1 << (state + current_phase * self.nfa.states)
             elif state == 0:
-                ends |= at != 1
+                ends |= current_phase != 1
             else:
                 for target, before, after, lifted in self.arrows[state]:
-                    move = (target, max(at, 1) if lifted else at)
-                    if before >> last & 1 and after >> following & 1 and move not in seen:
-                        seen.add(move)
+                    move = (target, max(current_phase, 1) if lifted else current_phase)
+                    if before >> last & 1 and after >> following & 1 and move not in visited:
+                        visited.add(move)
                         stack.append(move)
-        self._charge(len(seen))
-        self.known[key] = (reach, ends)
+        self._charge(len(visited))
+        self.closures[key] = (reach, ends)
         return reach, ends
 
     def _charge(self, operations: int) -> None:
@@ -248,7 +248,7 @@ class _Gaps:
                 f"the regex has {len(self.behind)} look-behinds, and {MOST_LOOK_BEHINDS} are allowed; write fewer"
             )
         self.ends = sum(1 << look.end for look in nfa.looks if look.ahead)
-        self.known: dict[tuple[int, Rest, int], tuple[int, int]] = {}
+        self.decided: dict[tuple[int, Rest, int], tuple[int, int]] = {}
         self.work = 0
 
     def _arrows_to(self) -> dict[int, list[tuple[int, Guard]]]:
@@ -260,12 +260,12 @@ class _Gaps:
         return arrows
 
     def _kinds_before(self) -> list[int]:
-        """For each token and the edge, the first that assertions about the previous character do not distinguish."""
+        """For each token and the edge, the first one that no assertion about the previous character distinguishes."""
         guards = [guard for ways in self.nfa.silent.values() for _, guard in ways if isinstance(guard, AssertionCase)]
         firsts: dict[tuple[bool, ...], int] = {}
-        sides = {guard.before for guard in guards}
+        conditions = {guard.before for guard in guards}
         return [
-            firsts.setdefault(tuple(self._allows(side, token) for side in sides), token)
+            firsts.setdefault(tuple(self._allows(condition, token) for condition in conditions), token)
             for token in range(self.edge + 1)
         ]
 
@@ -293,7 +293,7 @@ class _Gaps:
         )
 
     def _backwards(self, most_states: int) -> dict[Rest, list[tuple[int, Rest]]]:
-        """Rest → (the truths of the look-behinds at the gap after its first character, the rest from there on)."""
+        """Rest → [(truths of the look-behinds at the gap after its first character, the rest after it), …]."""
         end = Rest(self.edge, only_newline=False, succeeds=0)
         ways: dict[Rest, list[tuple[int, Rest]]] = {end: []}
         queue = [end]
@@ -338,10 +338,10 @@ class _Gaps:
         """Return the states from which a run at this gap succeeds, and which look-arounds hold here, as bit masks.
 
         A run succeeds at the end of the word, at the end of a look-ahead, or by what follows the gap. A look-ahead
-        mentions only earlier ones, so they are decided in their order; `said` has the truths of the look-behinds.
+        mentions only earlier ones, so they are decided in their order. `truths_behind` has a bit per look-behind.
         """
-        if (known := self.known.get((before, rest, truths_behind))) is not None:
-            return known
+        if (cached := self.decided.get((before, rest, truths_behind))) is not None:
+            return cached
         truths = sum(1 << number for bit, number in enumerate(self.behind) if truths_behind >> bit & 1)
         decided = sum(1 << number for number in self.behind)
         leading = rest.succeeds | self.ends | int(rest.token == self.edge)
@@ -357,7 +357,7 @@ class _Gaps:
             new = [state for state in freed if not leading >> state & 1]
             leading |= sum(1 << state for state in new)
         leading = self._follow_back(new, leading, waiting, (before, rest, truths, decided))
-        self.known[before, rest, truths_behind] = leading, truths
+        self.decided[before, rest, truths_behind] = leading, truths
         return leading, truths
 
     def _follow_back(
@@ -447,9 +447,6 @@ def _bits(mask: int) -> Iterator[int]:
 # Regular expression → the least automaton of {w : re.fullmatch(pattern, w)}.
 
 
-__all__ = ["regex_automaton"]
-
-
 def regex_automaton(
     pattern: str, *, ascii: bool = True, ignore_case: bool = False, most_states: int = 20_000
 ) -> Automaton:
@@ -467,7 +464,7 @@ def regex_automaton(
                 f"and {2 * most_states:,} are allowed; lower the counts"
             )
         nfa = nfa_of(tree)
-        made = (deterministic_with_looks if nfa.looks else deterministic)(nfa, most_states=most_states)
-        return made.minimal()
+        automaton = (deterministic_with_looks if nfa.looks else deterministic)(nfa, most_states=most_states)
+        return automaton.minimal()
     except RecursionError:
         raise PatternError("groups are nested too deeply: flatten the groups", pattern=pattern) from None

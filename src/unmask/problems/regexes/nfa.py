@@ -16,14 +16,14 @@ class Chars:
 
 @dataclass(frozen=True)
 class Concatenation:
-    """One part after another; no parts: the empty word."""
+    """The concatenation of the parts; without parts, the empty word."""
 
     parts: "tuple[RegexNode, ...]"
 
 
 @dataclass(frozen=True)
 class Alternatives:
-    """One of the parts; no parts: no word at all."""
+    """The union of the parts; without parts, no word."""
 
     parts: "tuple[RegexNode, ...]"
 
@@ -153,8 +153,8 @@ class Nfa:
 
     Reading states: reads[s] = (set, target). Silent states: silent[s] = [(target, guard), …].
     State 0 is the end. A look-around mentions only earlier ones.
-    better[s] is the mask of states from which every word that leads from s to
-    the end does so too, because they are at the same place of another copy of a repeated body.
+    better[s] is the mask of the states t such that every word that leads from s to the end also leads from t to it.
+    Such states are at the same position in another copy of a repeated body.
     """
 
     sets: dict[Ranges, int] = field(default_factory=dict)
@@ -244,11 +244,11 @@ def _before_loop(nfa: Nfa, node: Repeat, target: int) -> int:
 
 
 def _compare_blocks(nfa: Nfa, first: int, count: int, *, later_is_better: bool) -> None:
-    """Compare the states at equal places of `count` blocks of equal length, which are copies of a body."""
+    """Compare the states at equal positions of `count` blocks of equal length, which are copies of a body."""
     length = (nfa.states - first) // max(count, 1)
-    for place in range(first, first + length):
-        if place in nfa.reads:
-            copies = range(place, place + count * length, length)
+    for first_copy in range(first, first + length):
+        if first_copy in nfa.reads:
+            copies = range(first_copy, first_copy + count * length, length)
             better = 0
             for state in reversed(copies) if later_is_better else copies:
                 if better:

@@ -64,54 +64,54 @@ def column_of(pattern: str, construct: str, *, verbose: bool = False, occurrence
 def constructs(pattern: str, *, verbose: bool = False) -> Iterator[tuple[str, int]]:
     """(construct, column) in the order of the text; the column of a quantifier is that of its sign."""
     scopes = [verbose]
-    at = 0
-    while at < len(pattern):
-        sign = pattern[at]
+    position = 0
+    while position < len(pattern):
+        sign = pattern[position]
         if sign == "\\":
-            escape = _matched(_ESCAPE, pattern, at)
+            escape = _matched(_ESCAPE, pattern, position)
             if escape[1]:
-                yield BACK_REFERENCE, at + 1
-            at = escape.end()
+                yield BACK_REFERENCE, position + 1
+            position = escape.end()
         elif sign == "[":
-            at = _matched(_CLASS, pattern, at).end()
+            position = _matched(_CLASS, pattern, position).end()
         elif sign == "#" and scopes[-1]:
-            end = pattern.find("\n", at)
-            at = len(pattern) if end < 0 else end + 1
+            end = pattern.find("\n", position)
+            position = len(pattern) if end < 0 else end + 1
         elif sign == "(":
-            name = next((name for opening, name in _OPENINGS if pattern.startswith(opening, at)), None)
+            name = next((name for opening, name in _OPENINGS if pattern.startswith(opening, position)), None)
             if name is not None:
-                yield name, at + 1
-            at = _opened(pattern, at, scopes)
+                yield name, position + 1
+            position = _end_of_opening(pattern, position, scopes)
         elif sign == ")":
             scopes.pop()
-            at += 1
-        elif quantifier := _QUANTIFIER.match(pattern, at):
+            position += 1
+        elif quantifier := _QUANTIFIER.match(pattern, position):
             if quantifier[1] == "+":
-                yield POSSESSIVE, at + 1
-            at = quantifier.end()
+                yield POSSESSIVE, position + 1
+            position = quantifier.end()
         else:
-            at += 1
+            position += 1
 
 
-def _opened(pattern: str, at: int, scopes: list[bool]) -> int:
+def _end_of_opening(pattern: str, position: int, scopes: list[bool]) -> int:
     """Step over an opening parenthesis with all that belongs to it; keep the scopes of verbose mode."""
-    if comment := _COMMENT.match(pattern, at):
+    if comment := _COMMENT.match(pattern, position):
         return comment.end()
-    if flags := _FLAGS.match(pattern, at):
+    if flags := _FLAGS.match(pattern, position):
         verbose = (scopes[-1] or "x" in flags[1]) and "x" not in (flags[2] or "")
         if flags[3] == ")":
             scopes[-1] = verbose
         else:
             scopes.append(verbose)
         return flags.end()
-    if not pattern.startswith("(?P=", at):
+    if not pattern.startswith("(?P=", position):
         scopes.append(scopes[-1])
-    return _matched(_NAME, pattern, at).end()
+    return _matched(_NAME, pattern, position).end()
 
 
-def _matched(expression: re.Pattern[str], pattern: str, at: int) -> re.Match[str]:
-    match = expression.match(pattern, at)
-    assert match is not None, (pattern, at)
+def _matched(expression: re.Pattern[str], pattern: str, position: int) -> re.Match[str]:
+    match = expression.match(pattern, position)
+    assert match is not None, (pattern, position)
     return match
 
 
@@ -180,7 +180,7 @@ class _TreeReader:
 
     def __init__(self, pattern: str, flags: int) -> None:
         self.pattern, self.verbose = pattern, bool(flags & re.VERBOSE)
-        self.seen = {"ATOMIC_GROUP": 0, "POSSESSIVE_REPEAT": 0, "ASSERT": 0}
+        self.occurrences = {"ATOMIC_GROUP": 0, "POSSESSIVE_REPEAT": 0, "ASSERT": 0}
 
     def sequence(self, tree: Any, flags: int) -> RegexNode:
         parts: list[RegexNode] = []
@@ -220,8 +220,8 @@ class _TreeReader:
     def look(self, op: str, direction: int, tree: Any, flags: int) -> RegexNode:
         """(?=…), (?!…), (?<=…), (?<!…); the content of a look-behind must have one length, as in Python."""
         if direction < 0:
-            occurrence = self.seen["ASSERT"]
-            self.seen["ASSERT"] += 1
+            occurrence = self.occurrences["ASSERT"]
+            self.occurrences["ASSERT"] += 1
             least, most = tree.getwidth()
             if least != most:
                 name, why = LOOK_BEHIND, "must have a fixed width"
@@ -235,16 +235,16 @@ class _TreeReader:
 
     def possessive(self, body: RegexNode, least: int, most: int | None) -> RegexNode:
         """x{m,n}+ for a set x of characters: n of them, or fewer that are not followed by another x."""
-        occurrence = self.seen["POSSESSIVE_REPEAT"]
-        self.seen["POSSESSIVE_REPEAT"] += 1
+        occurrence = self.occurrences["POSSESSIVE_REPEAT"]
+        self.occurrences["POSSESSIVE_REPEAT"] += 1
         if not isinstance(body, Chars):
             raise self.refused(*_REFUSED["POSSESSIVE_REPEAT"], occurrence=occurrence)
         return _greediest(body, least, most)
 
     def atomic(self, tree: Any, flags: int) -> RegexNode:
         """(?>…) for contents without a choice, except for a greedy loop over one set at the end."""
-        occurrence = self.seen["ATOMIC_GROUP"]
-        self.seen["ATOMIC_GROUP"] += 1
+        occurrence = self.occurrences["ATOMIC_GROUP"]
+        self.occurrences["ATOMIC_GROUP"] += 1
         body = self.sequence(tree, flags)
         parts = list(body.parts) if isinstance(body, Concatenation) else [body]
         loop = parts[-1] if parts else EMPTY

@@ -90,9 +90,9 @@ def lookup_row(layer: LayerBuilder, row: int, code: Columns) -> HeadBuilder:
     return head
 
 
-def itself(layer: LayerBuilder, own: Columns) -> HeadBuilder:
-    """SELF: a head that reads its own row, by a code that no two rows share."""
-    return lookup(layer, own, own)
+def itself(layer: LayerBuilder, row_code: Columns) -> HeadBuilder:
+    """SELF: a head that reads its own row; no two rows have the same `row_code`."""
+    return lookup(layer, row_code, row_code)
 
 
 def clear(head: HeadBuilder, *registers: Columns) -> None:

@@ -1,4 +1,4 @@
-"""MLP gadgets: what one MLP computes, over named registers.
+"""MLP gadgets: functions that one MLP computes, over named registers.
 
 An MLP adds ReLU(W2·ReLU(W1·x + b1) + b2) to x: the inner ReLU gives the hidden units, the outer one the columns. Flags
 are 0 or 1. All gadgets work on arrays: unit or column i belongs to entry i of each argument.
@@ -58,7 +58,7 @@ def write_nor(mlp: MlpBuilder, units: Groups, columns: Columns) -> None:
 
 
 def veto(mlp: MlpBuilder, flags: Columns, columns: Columns) -> None:
-    """Set columns, which are at most 1 so far, to 0 if one of the flags is 1."""
+    """Set columns to 0 if one of the flags is 1; their values before must be at most 1."""
     for flag in flags:
         unit = mlp.units(1)
         mlp.read(unit, flag)
@@ -208,12 +208,14 @@ def gate_on(mlp: MlpBuilder, one: Columns, x: Columns, on: Columns, positive: Co
         mlp.write(units, column)
 
 
-def select(mlp: MlpBuilder, x: Columns, others: Columns, positive: Columns, negative: Columns, *off: Columns) -> None:
-    """SELECT: (x_d⁺, x_d⁻) = Σ_i GATE(x_i, [i ≠ d]), where others_i = [i ≠ d].
+def select(
+    mlp: MlpBuilder, x: Columns, complement: Columns, positive: Columns, negative: Columns, *off: Columns
+) -> None:
+    """SELECT: (x_d⁺, x_d⁻) = Σ_i GATE(x_i, [i ≠ d]), where complement_i = [i ≠ d].
 
     Bounds and exactness are those of GATE. ReLU(x_i + B·e_i - B) would clip x_i + B first.
     """
-    gate(mlp, x, others, positive, negative, *off)
+    gate(mlp, x, complement, positive, negative, *off)
 
 
 def merge(head: HeadBuilder, positive: Columns, negative: Columns, target: Columns) -> None:
@@ -222,8 +224,8 @@ def merge(head: HeadBuilder, positive: Columns, negative: Columns, target: Colum
     head.copy(negative, target, -ONE)
 
 
-def project(mlp: MlpBuilder, bits: Columns, others: Columns, target: Columns) -> None:
-    """PROJECT: target = bits_d, where others_i = [i ≠ d] (lem:projection-mlp).
+def project(mlp: MlpBuilder, bits: Columns, complement: Columns, target: Columns) -> None:
+    """PROJECT: target = bits_d, where complement_i = [i ≠ d] (lem:projection-mlp).
 
     Equation:     Σ_i ReLU(x_i - ē_i), where ē_i = [i ≠ d] is the complement of the unit vector e_d
     Bounds:       D hidden units, one output column. Least p: 1.
@@ -232,7 +234,7 @@ def project(mlp: MlpBuilder, bits: Columns, others: Columns, target: Columns) ->
                   as the input; x_i + e_i - 1 is wrong at p = 1, where 1 + 1 clips to 3/2. For numbers that are not bits
                   use `select`.
     """
-    mlp.write(conjunction(mlp, bits, others[:, None]), target)
+    mlp.write(conjunction(mlp, bits, complement[:, None]), target)
 
 
 # Decisions: what a planner with the logits (keep, take) decides, computed within one MLP. A tie means keep.

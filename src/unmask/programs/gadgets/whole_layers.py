@@ -25,8 +25,8 @@ def everywhere(layer: LayerBuilder) -> HeadBuilder:
     return head
 
 
-def detect(head: HeadBuilder, mlp: MlpBuilder, codes: Columns, average: Columns, found: Columns) -> None:
-    """DETECT: found_σ = [a row that the head sees has codes_σ = 1] (lem:detection).
+def detect(head: HeadBuilder, mlp: MlpBuilder, codes: Columns, average: Columns, detected: Columns) -> None:
+    """DETECT: detected_σ = [a row that the head sees has codes_σ = 1] (lem:detection).
 
     Construction: a head that scores 0 on every row it sees copies the symbol's one-hot code; n rows have Z = min(n, B),
                   so each has the weight [1/min(n, B)] >= 2^-p. The MLP of the same layer takes the threshold.
@@ -35,7 +35,7 @@ def detect(head: HeadBuilder, mlp: MlpBuilder, codes: Columns, average: Columns,
     Deviations:   none in the construction. Codes must be 0 and 1: a weight of 2^-p rounds 1/2 to 0.
     """
     head.copy(codes, average)
-    threshold(mlp, average, found)
+    threshold(mlp, average, detected)
 
 
 def empty(head: HeadBuilder, mlp: MlpBuilder, sentinel: Columns, share: Columns, alone: Columns) -> None:
@@ -95,11 +95,11 @@ class Pointer:
 
 
 def binary_encoding(
-    program: Program, size: int, *, marker: int, digit_one: int, own: Columns, previous: Columns
+    program: Program, size: int, *, marker: int, digit_one: int, row_code: Columns, previous: Columns
 ) -> Pointer:
     """Add one layer that is looped `size` = K times: on & b_1 … b_K the row of b_K then holds (b_1, …, b_K).
 
-    `own` is the code of row n and `previous` that of row max(n - 1, 0) (lem:binary-encoding).
+    `row_code` is the code of row n and `previous` that of row max(n - 1, 0) (lem:binary-encoding).
 
     Construction: reached_l marks the l-th row after an &; it and the bits so far are passed from row to row.
                       heads   gathered ← reached, bits of the previous row;  SELF subtracts what was gathered earlier
@@ -120,10 +120,10 @@ def binary_encoding(
     program.embed(np.delete(np.arange(len(program.symbols)), digit_one), not_one)
 
     layer = program.layer()
-    gather = lookup(layer, previous, own)
+    gather = lookup(layer, previous, row_code)
     gather.copy(pointer.reached, before.reached)
     gather.copy(pointer.bits, before.bits)
-    clear(itself(layer, own), before.reached, before.bits)
+    clear(itself(layer, row_code), before.reached, before.bits)
 
     start, arrived = pointer.reached[0], pointer.reached[1:]
     arrive = conjunction(layer.mlp, before.reached[:-1], [[flag, start] for flag in arrived])

@@ -75,7 +75,7 @@ Evaluate = Callable[[Expression], np.ndarray]
 def case_regions(
     cases: Sequence[Case], count: int, evaluate: Evaluate, left_out: list[Expression] | None = None
 ) -> Iterator[tuple[Case, Region]]:
-    """The regions of a group with `count` slots, rule by rule; `left_out` as in `regions`."""
+    """Yield the regions of a group with `count` slots, rule by rule; `left_out` as in `regions`."""
     rest, before = np.ones(count, dtype=bool), constant(1)
     for case in cases:
         condition = constant(1) if case.where is None else case.where
@@ -94,10 +94,10 @@ def regions(
     evaluate: Evaluate,
     left_out: list[Expression] | None = None,
 ) -> Iterator[Region]:
-    """The regions of one rule within some rows.
+    """Yield the regions of one rule within some rows.
 
-    If the rows are only a sample, `left_out` collects the conditions that hold in no row, and a condition that holds in
-    all rows is kept.
+    If the rows are only a sample of all lengths, `left_out` collects the conditions that hold in no row. Without
+    `left_out`, a condition that holds in all rows is dropped.
     """
     if not rows.any():
         if left_out is not None:
@@ -107,18 +107,18 @@ def regions(
         yield Region(where, rows, ())
         return
     for conditions, leaf in _Alternatives().visit(reads[0], None):
-        kept, condition = rows, where
-        for part in conditions:
-            kept = kept & (evaluate(part) != 0)
-            condition = _and(condition, part)
-        if left_out is None and np.array_equal(kept, rows):
+        remaining, condition = rows, where
+        for further in conditions:
+            remaining = remaining & (evaluate(further) != 0)
+            condition = _and(condition, further)
+        if left_out is None and np.array_equal(remaining, rows):
             condition = where
-        for rest in regions(reads[1:], condition, kept, evaluate, left_out):
+        for rest in regions(reads[1:], condition, remaining, evaluate, left_out):
             yield replace(rest, leaves=(leaf, *rest.leaves))
 
 
 def finder_regions(over: Over, evaluate: Evaluate, left_out: list[Expression] | None = None) -> Iterator[Region]:
-    """The regions of finder rows; `left_out` as in `regions`."""
+    """Return the regions of finder rows; `left_out` as in `regions`."""
     where = constant(1) if over.where is None else over.where
     return regions(over.reads, where, evaluate(where) != 0, evaluate, left_out)
 
@@ -146,8 +146,12 @@ class _Alternatives(ReadVisitor[None, Alternatives]):
         return [((read.expression.equals(value),), Known(value)) for value in read.among]
 
     def choice(self, read: Choice, context: None) -> Alternatives:
-        parts = ((read.condition, read.then), (_not(read.condition), read.otherwise))
-        return [((holds, *conditions), leaf) for holds, part in parts for conditions, leaf in self.visit(part, context)]
+        branches = ((read.condition, read.then), (_not(read.condition), read.otherwise))
+        return [
+            ((holds, *conditions), leaf)
+            for holds, branch in branches
+            for conditions, leaf in self.visit(branch, context)
+        ]
 
     def mapped(self, read: Mapped, context: None) -> Alternatives:
         return [(conditions, _mapped(leaf, read)) for conditions, leaf in self.visit(read.read, context)]
@@ -162,25 +166,25 @@ class _Alternatives(ReadVisitor[None, Alternatives]):
 
 
 def _in_range(read: Slot) -> list[Expression]:
-    """The conditions under which the slot exists."""
-    found: list[Expression] = []
-    known: dict[str, Expression] = {}
-    for over, place in zip(read.group.ranges, read.places, strict=True):
-        found += [place >= substituted(over.first, known), place < substituted(over.last, known)]
-        known[over.name] = place
-    return found
+    """Return the conditions under which the slot exists."""
+    conditions: list[Expression] = []
+    earlier: dict[str, Expression] = {}
+    for over, index in zip(read.group.ranges, read.places, strict=True):
+        conditions += [index >= substituted(over.first, earlier), index < substituted(over.last, earlier)]
+        earlier[over.name] = index
+    return conditions
 
 
 def _mapped(leaf: Leaf, read: Mapped) -> Leaf:
-    def function(value: Any) -> Any:
+    def apply(value: Any) -> Any:
         return mapped(read, value)
 
     if isinstance(leaf, Known):
-        return replace(leaf, value=function(leaf.value))
+        return replace(leaf, value=apply(leaf.value))
     assert isinstance(leaf, Fetch), "a read over a range has a function of its own"
     inner = leaf.mapping
     name = f"{read} ({read.line})" if read.line else str(read)
-    return replace(leaf, mapping=function if inner is None else lambda value: function(inner(value)), name=name)
+    return replace(leaf, mapping=apply if inner is None else lambda value: apply(inner(value)), name=name)
 
 
 def _and(left: Expression, right: Expression) -> Expression:

@@ -67,8 +67,8 @@ class ReadHead:
     @property
     def features(self) -> list[Feature]:
         """All features, in a fixed order."""
-        found = {feature for features in self.meaning.values() for feature in features}
-        return sorted(found, key=lambda f: (f[0] != "is", value_name(f[1]), f[0], str(type(f[1]))))
+        features_of_tokens = {feature for features in self.meaning.values() for feature in features}
+        return sorted(features_of_tokens, key=lambda f: (f[0] != "is", value_name(f[1]), f[0], str(type(f[1]))))
 
     def agrees(self, meaning: dict[int, frozenset[Feature]]) -> bool:
         return all(self.meaning.get(token, features) == features for token, features in meaning.items())
@@ -77,21 +77,23 @@ class ReadHead:
 def meaning_of(
     fetch: Fetch, tokens: dict[Any, int], letters: Sequence[str]
 ) -> tuple[dict[int, frozenset[Feature]], list[Any]]:
-    """(token → features, the values that can be read) of a read."""
-    values_held = letters if fetch.source is None else fetch.source.values
-    given = {value: fetch.value(value) for value in values_held}
+    """Return (token → features, the values that can be read) of a read."""
+    contents = letters if fetch.source is None else fetch.source.values
+    results = {value: fetch.value(value) for value in contents}
     if fetch.mapping is not None:
-        results_by_value = [((value,), result) for value, result in given.items()]
-        check_function(lambda one: fetch.value(*one), results_by_value[:MOST_ASKED], f"the function of {fetch.name}")
-    values = list(dict.fromkeys(given.values()))
+        results_by_value = [((value,), result) for value, result in results.items()]
+        check_function(
+            lambda arguments: fetch.value(*arguments), results_by_value[:MOST_ASKED], f"the function of {fetch.name}"
+        )
+    values = list(dict.fromkeys(results.values()))
     items = items_of(values) if is_sets(values) else None
-    meaning = {tokens[value]: frozenset(coded(result, items)) for value, result in given.items()}
+    meaning = {tokens[value]: frozenset(coded(result, items)) for value, result in results.items()}
     return meaning, values
 
 
-def variables_of(place: tuple[str, int], values: Sequence[Any]) -> tuple[list[ReadVariable], list[tuple[int, ...]]]:
-    """(variables, their values for each of the values that can be read)."""
-    kind, number = place
+def variables_of(source: tuple[str, int], values: Sequence[Any]) -> tuple[list[ReadVariable], list[tuple[int, ...]]]:
+    """Return (variables, their values for each of the values that can be read)."""
+    kind, number = source
     if is_sets(values):
         items = items_of(values)
         variables = [ReadVariable(((kind, number, ("out", x)), (kind, number, ("in", x)))) for x in items]
@@ -105,19 +107,19 @@ NEVER = -1
 
 @dataclass(frozen=True)
 class Cube:
-    """If all `literals` hold, the result is `result`. Each literal comes with the columns that hold if it does not."""
+    """If all `literals` hold, the result is `result`. `alternatives` has the columns that exclude each literal."""
 
     literals: tuple[Column, ...]
-    others: tuple[tuple[Column, ...], ...]
+    alternatives: tuple[tuple[Column, ...], ...]
     result: int
 
 
-def check_entries(counts: Sequence[int], what: str) -> None:
+def check_entries(counts: Sequence[int], name: str) -> None:
     """Raise TooLarge for a table that is too large."""
     entries = prod(counts)
     if entries > MOST_ENTRIES:
         raise TooLarge(
-            f"the rule of {what} is a table of {_product(counts)} = {entries:,} entries, "
+            f"the rule of {name} is a table of {_product(counts)} = {entries:,} entries, "
             f"more than {MOST_ENTRIES:,}; let it read fewer values at once, with an intermediate group of slots"
         )
 
@@ -137,49 +139,49 @@ def _cubes(
     variables: tuple[ReadVariable, ...],
     results: np.ndarray,
     literals: tuple[Column, ...],
-    others: tuple[tuple[Column, ...], ...],
+    alternatives: tuple[tuple[Column, ...], ...],
 ) -> Iterator[Cube]:
     occurring = results[results != NEVER]
     if not occurring.size:
         return
     if (occurring == occurring.flat[0]).all():
-        yield Cube(literals, others, int(occurring.flat[0]))
+        yield Cube(literals, alternatives, int(occurring.flat[0]))
         return
     axis = _decisive(results)
     choices = variables[axis].choices
     for value, column in enumerate(choices):
-        rest = tuple(other for other in choices if other != column)
+        other_choices = tuple(other for other in choices if other != column)
         yield from _cubes(
             variables[:axis] + variables[axis + 1 :],
             np.take(results, value, axis=axis),
             (*literals, column),
-            (*others, rest),
+            (*alternatives, other_choices),
         )
 
 
 def _decisive(results: np.ndarray) -> int:
-    """A variable on which the table depends: the one that leaves the fewest distinct results."""
+    """Return a variable on which the table depends: the one that leaves the fewest distinct results."""
     best, least = -1, None
     for axis in range(results.ndim):
-        parts = np.moveaxis(results, axis, 0).reshape(results.shape[axis], -1)
-        known = parts != NEVER
-        low = np.where(known, parts, np.iinfo(np.int64).max).min(axis=0)
-        high = np.where(known, parts, np.iinfo(np.int64).min).max(axis=0)
-        if not (known.any(axis=0) & (low != high)).any():
+        slices = np.moveaxis(results, axis, 0).reshape(results.shape[axis], -1)
+        occurs = slices != NEVER
+        low = np.where(occurs, slices, np.iinfo(np.int64).max).min(axis=0)
+        high = np.where(occurs, slices, np.iinfo(np.int64).min).max(axis=0)
+        if not (occurs.any(axis=0) & (low != high)).any():
             continue
-        mixed = sum(np.unique(part[part != NEVER]).size for part in parts)
+        mixed = sum(np.unique(entries[entries != NEVER]).size for entries in slices)
         if least is None or mixed < least:
             best, least = axis, mixed
     return best if best >= 0 else next(axis for axis, size in enumerate(results.shape) if size > 1)
 
 
-def all_given(values: Sequence[Sequence[Any]]) -> Iterator[tuple[tuple[int, ...], tuple[Any, ...]]]:
-    """(numbers, values) of every combination."""
+def all_combinations(values: Sequence[Sequence[Any]]) -> Iterator[tuple[tuple[int, ...], tuple[Any, ...]]]:
+    """Yield (numbers, values) of every combination of values."""
     for numbers in product(*(range(len(listed)) for listed in values)):
         yield numbers, tuple(listed[k] for listed, k in zip(values, numbers, strict=True))
 
 
-class GivenValues:
+class ReadValues:
     """The possible values of the reads of a region, and the variables that distinguish them."""
 
     def __init__(self) -> None:
@@ -195,16 +197,16 @@ class GivenValues:
         self._of_read.append((first, len(self.variables)))
         self._numbers.append(numbers)
 
-    def add_found(self, over: Over, channel: int, items: list[Any]) -> None:
+    def add_range(self, over: Over, channel: int, items: list[Any]) -> None:
         if over.kind == "collect":
             check_entries([2] * len(items), f"collect({over.range})")
             values: list[Any] = list(subsets(items))
-            listed = values
+            sets = values
         else:
-            items, listed = [True], [frozenset(), frozenset([True])]
-            values = [gathered(over, union) for union in listed]
+            items, sets = [True], [frozenset(), frozenset([True])]
+            values = [gathered(over, union) for union in sets]
         variables = [ReadVariable((("found", channel, ("out", x)), ("found", channel, ("in", x)))) for x in items]
-        self.add(values, variables, [tuple(int(x in union) for x in items) for union in listed])
+        self.add(values, variables, [tuple(int(x in union) for x in items) for union in sets])
 
     def table(self) -> np.ndarray:
         return np.full([len(variable.choices) for variable in self.variables], NEVER, dtype=np.int64)
@@ -214,9 +216,9 @@ class GivenValues:
         return tuple(k for read, number in zip(self._numbers, numbers, strict=True) for k in read[number])
 
     def cube(self, leaves: Sequence[Leaf], numbers: Sequence[int], values: Sequence[Any]) -> Cube:
-        """One combination as a conjunction; for each(…), only that the set contains the item."""
+        """Return one combination as a conjunction; for each(…), only that the set contains the item."""
         literals: list[Column] = []
-        others: list[tuple[Column, ...]] = []
+        alternatives: list[tuple[Column, ...]] = []
         for leaf, (first, last), read, number, value in zip(
             leaves, self._of_read, self._numbers, numbers, values, strict=True
         ):
@@ -229,8 +231,8 @@ class GivenValues:
                 chosen = [(v.choices, k) for v, k in zip(self.variables[first:last], read[number], strict=True)]
             for choices, k in chosen:
                 literals.append(choices[k])
-                others.append(tuple(choices[:k] + choices[k + 1 :]))
-        return Cube(tuple(literals), tuple(others), 1)
+                alternatives.append(tuple(choices[:k] + choices[k + 1 :]))
+        return Cube(tuple(literals), tuple(alternatives), 1)
 
 
 def is_each(leaf: Leaf) -> bool:

@@ -1,6 +1,6 @@
 """The computation of every row of a system, from registers to results.
 
-    layer 1   heads copy the features of the rows that are read; finder rows write what they find
+    layer 1   heads copy the features of the rows that are read; finder rows write the items that they find
     layer 2   with reads over a range: slots attend to their finder rows (lem:detection)
     last      a unit for every conjunction of a rule; its result features, twice
 
@@ -19,9 +19,9 @@ from unmask.programs.gadgets.attention import eq, hide, lookup
 from unmask.programs.program import ONE, TOP, ULP, Columns, HeadBuilder, LayerBuilder, MlpBuilder, Program, whole
 from unmask.programs.recurrences.rule_tables import Column, Feature, ReadHead, feature_name
 from unmask.programs.recurrences.string_placement import Placement
-from unmask.programs.recurrences.system_plan import Planned, SystemPlan, Term
+from unmask.programs.recurrences.system_plan import Planned, SystemPlan
 
-Block = Sequence[Columns]
+Vetoes = Sequence[Columns]
 """Flags that keep a unit from firing."""
 
 
@@ -51,93 +51,95 @@ class SlotRegisters:
 
     program: Program
     plan: SystemPlan
-    here: Columns
+    row_code: Columns
     placement: Placement | None = None
-    own: list[Features] = field(default_factory=list)
+    as_read: list[Features] = field(default_factory=list)
     fetched: list[Features] = field(default_factory=list)
-    no: dict[Planned, Columns] = field(default_factory=dict)
+    outside: dict[Planned, Columns] = field(default_factory=dict)
     addresses: list[Columns] = field(default_factory=list)
     targets: list[Columns | None] = field(default_factory=list)
     not_finding: list[Columns] = field(default_factory=list)
-    found: list[Features] = field(default_factory=list)
-    share: list[Features] = field(default_factory=list)
-    some: list[Features] = field(default_factory=list)
-    lacking: list[Features] = field(default_factory=list)
+    items_found: list[Features] = field(default_factory=list)
+    item_share: list[Features] = field(default_factory=list)
+    present: list[Features] = field(default_factory=list)
+    absent: list[Features] = field(default_factory=list)
 
     @classmethod
     def of(cls, program: Program, plan: SystemPlan, placement: Placement | None = None) -> "SlotRegisters":
-        """Positions, addresses and fetched values; `placement` says where the rows of the plan are."""
+        """Add the registers; `placement` says where the rows of the plan are, by default in their order."""
         room = plan.room if placement is None else constant(placement.codes)
-        here = plan.here() if placement is None else placement.here()
-        node = cls(program, plan, program.code("here", here, room=room), placement)
+        row_codes = plan.row_codes() if placement is None else placement.row_codes()
+        registers = cls(program, plan, program.code("here", row_codes, room=room), placement)
         for h, head in enumerate(plan.heads):
-            first = None if placement is None else int(placement.here()[0])
-            address = node.asks(plan.address(h, plan.regions, first), first or 0)
-            node.addresses.append(program.code(f"address {h}", address, room=room))
-            node.fetched.append(features(program, f"read {h}", head.features))
+            first_code = None if placement is None else int(placement.row_codes()[0])
+            address = registers.in_computing_rows(plan.address(h, plan.regions, first_code), first_code or 0)
+            registers.addresses.append(program.code(f"address {h}", address, room=room))
+            registers.fetched.append(features(program, f"read {h}", head.features))
         for region in plan.regions:
-            node.no[region] = program.flag(f"not {region.name}", node.asks(plan.not_in([region]), 1))
+            registers.outside[region] = program.flag(
+                f"not {region.name}", registers.in_computing_rows(plan.not_in([region]), 1)
+            )
         for c, channel in enumerate(plan.channels):
-            nothing = node.asks(plan.in_blocks(channel.blocks, 0), 1)
+            nothing = registers.in_computing_rows(plan.in_blocks(channel.blocks, 0), 1)
             if placement is None:
-                node.targets.append(target_of(program, plan, c))
+                registers.targets.append(target_of(program, plan, c))
             else:
                 assert isinstance(nothing, np.ndarray)
                 nothing[0] = 0
-                target = placement.asks(plan.target(c, placement.nowhere), placement.nowhere)
-                node.targets.append(program.code(f"target {c}", target, room=room))
-            node.not_finding.append(program.flag(f"finds nothing {c}", nothing))
-            for kind in ("found", "share", "some", "lacking"):
-                getattr(node, kind).append(features(program, f"{kind} {c}", channel.features))
-        return node
+                target = placement.in_computing_rows(plan.target(c, placement.unused_code), placement.unused_code)
+                registers.targets.append(program.code(f"target {c}", target, room=room))
+            registers.not_finding.append(program.flag(f"finds nothing {c}", nothing))
+            lists = registers.items_found, registers.item_share, registers.present, registers.absent
+            for name, columns in zip(("found", "share", "some", "lacking"), lists, strict=True):
+                columns.append(features(program, f"{name} {c}", channel.features))
+        return registers
 
     def embed_own(self, tokens: Sequence[int]) -> None:
-        """Embed the features that every row shows to the heads that read it; heads with equal meanings share them."""
+        """Embed the features of a row that each head reads; heads with equal meanings share the columns."""
         for h, head in enumerate(self.plan.heads):
             same = next((g for g in range(h) if self.plan.heads[g].meaning == head.meaning), None)
             if same is not None:
-                self.own.append(self.own[same])
+                self.as_read.append(self.as_read[same])
                 continue
-            self.own.append(features(self.program, f"as read {h}", head.features))
-            embed_meaning(self.program, head, self.own[h], tokens)
+            self.as_read.append(features(self.program, f"as read {h}", head.features))
+            embed_meaning(self.program, head, self.as_read[h], tokens)
 
-    def asks(self, declared: Expression | np.ndarray, fill: int) -> Expression | np.ndarray:
-        """An expression of the plan row that a row computes; `fill` in rows that compute nothing."""
-        return declared if self.placement is None else self.placement.asks(declared, fill)
+    def in_computing_rows(self, declared: Expression | np.ndarray, fill: int) -> Expression | np.ndarray:
+        """Return the value in the plan row that each row computes; `fill` in rows that compute nothing."""
+        return declared if self.placement is None else self.placement.in_computing_rows(declared, fill)
 
     def fetch(self, layer: LayerBuilder, copy: Callable[[HeadBuilder, int], None]) -> None:
-        """One LOOKUP for every read; `copy` says what it copies."""
+        """Add one LOOKUP for every read; `copy` adds the values that it copies."""
         for h, address in enumerate(self.addresses):
-            copy(lookup(layer, address, self.here), h)
+            copy(lookup(layer, address, self.row_code), h)
 
-    def find(self, mlp: MlpBuilder, blocks: Callable[[Planned], Block]) -> None:
-        """Let finder rows write what they find."""
+    def find(self, mlp: MlpBuilder, vetoes: Callable[[Planned], Vetoes]) -> None:
+        """Let every finder row write the items that it finds."""
         for region in self.plan.regions:
             if region.group is None:
                 channel = self._channel_of(region)
-                targets = self.found[channel].columns
-                self.units(mlp, region, region.terms, blocks(region), lambda f, t=targets: [t[f]])
+                targets = self.items_found[channel].columns
+                self.add_terms(mlp, region, vetoes(region), lambda f, t=targets: [t[f]])
 
     def gather(self, layer: LayerBuilder) -> list[HeadBuilder]:
-        """Let slots attend to their finder rows: an item is found, or it is lacking."""
+        """Let slots attend to their finder rows: an item is present if one of them has found it, else absent."""
         heads = []
         for c, target in enumerate(self.targets):
             head = attend(layer, target, self.not_finding[c])
-            head.copy(self.found[c].all, self.share[c].all)
-            tell_apart(layer.mlp, self.share[c].all, self.some[c].all, self.lacking[c].all)
+            head.copy(self.items_found[c].all, self.item_share[c].all)
+            compare_with_zero(layer.mlp, self.item_share[c].all, self.present[c].all, self.absent[c].all)
             heads.append(head)
         return heads
 
-    def units(
+    def add_terms(
         self,
         mlp: MlpBuilder,
         region: Planned,
-        terms: Sequence[Term],
-        blocks: Block,
+        vetoes: Vetoes,
         targets: Callable[[Feature], Sequence[int]],
     ) -> None:
-        """A hidden unit for every term, written to the targets of its results."""
-        for term in terms:
+        """Add a hidden unit for every term of a region, which is written to the targets of its results."""
+        for term in region.terms:
             literals = [self.column(literal) for literal in term.cube.literals]
             added = len(literals) <= self.plan.most_added
             if added:
@@ -146,19 +148,19 @@ class SlotRegisters:
                     mlp.read(unit, np.array([column]))
             else:
                 unit = mlp.units(1, bias=ONE)
-                for column in {self.column(other) for others in term.cube.others for other in others}:
+                for column in {self.column(other) for others in term.cube.alternatives for other in others}:
                     mlp.read(unit, np.array([column]), -ONE)
-            for flag in (self.no[region], *blocks):
+            for flag in (self.outside[region], *vetoes):
                 mlp.read(unit, flag, -ONE)
             written = [column for result in term.results for column in targets(result)]
             mlp.write(np.repeat(unit, len(written)), np.array(written, dtype=np.int64))
 
     def column(self, literal: Column) -> int:
-        """The register of a literal."""
+        """Return the column of a literal."""
         kind, number, (sort, value) = literal
         if kind == "read":
             return self.fetched[number].columns[sort, value]
-        return (self.some if sort == "in" else self.lacking)[number].columns["in", value]
+        return (self.present if sort == "in" else self.absent)[number].columns["in", value]
 
     def _channel_of(self, region: Planned) -> int:
         return next(
@@ -167,14 +169,14 @@ class SlotRegisters:
 
 
 def target_of(program: Program, plan: SystemPlan, channel: int) -> Columns | None:
-    """The slot for which a row finds, or whose finder rows it reads; None if there is only one."""
-    if plan.finds_for_one(channel):
+    """Add the code of the slot for which a row searches, or whose finder rows it reads; None if there is only one."""
+    if plan.has_single_target(channel):
         return None
     return program.code(f"target {channel}", plan.target(channel), room=plan.room)
 
 
 def attend(layer: LayerBuilder, target: Columns | None, not_finding: Columns) -> HeadBuilder:
-    """A head that attends equally to all finder rows of the slot."""
+    """Add a head that attends equally to all finder rows of the slot."""
     head = layer.head()
     if target is not None:
         eq(head, target, target)
@@ -182,19 +184,19 @@ def attend(layer: LayerBuilder, target: Columns | None, not_finding: Columns) ->
     return head
 
 
-def tell_apart(mlp: MlpBuilder, share: Columns, some: Columns, lacking: Columns) -> None:
-    """some = [share > 0], lacking = [share = 0]: h = ReLU(2^-p - share) twice, each times 2^(p-1)."""
+def compare_with_zero(mlp: MlpBuilder, share: Columns, some: Columns, none: Columns) -> None:
+    """Write some = [share > 0] and none = [share = 0]: h = ReLU(2^-p - share) twice, each times 2^(p-1)."""
     for _ in range(2):
         units = mlp.units(share.size, bias=ULP)
         mlp.read(units, share, -ONE)
         mlp.write(units, some, -TOP)
-        mlp.write(units, lacking, TOP)
+        mlp.write(units, none, TOP)
     mlp.offset(some, ONE)
 
 
-def embed_meaning(program: Program, head: ReadHead, own: Features, tokens: Iterable[int]) -> None:
+def embed_meaning(program: Program, head: ReadHead, as_read: Features, tokens: Iterable[int]) -> None:
     """Embed the features of every symbol that a head may read."""
-    pairs = [(t, own.columns[f]) for t in tokens for f in sorted(head.meaning.get(t, ()), key=str)]
+    pairs = [(t, as_read.columns[f]) for t in tokens for f in sorted(head.meaning.get(t, ()), key=str)]
     if pairs:
         symbols, columns = np.array(pairs).T
         program.embed(symbols, columns)

@@ -24,7 +24,7 @@ from unmask.recurrences.unfolding import Unfolding, slot_name
 
 
 class NoFormula(Exception):
-    """Raised for a table or a power of two: positions list its values instead."""
+    """Raised for an expression without a positional formula, such as a table or a power of two."""
 
 
 def formula(expression: Expression, indices: Mapping[str, Expression]) -> Expression:
@@ -85,24 +85,24 @@ class Box:
     def size(self) -> Expression:
         return product(self.sizes)
 
-    def place(self, places: Sequence[Expression]) -> Expression:
-        """Return the number of the slot with these indices within its box."""
+    def offset(self, indices: Sequence[Expression]) -> Expression:
+        """Return the offset in the box of the slot with these indices, row by row."""
         total = constant(0)
-        for place, first, size in zip(places, self.firsts, self.sizes, strict=True):
-            total = plus(times(total, size), minus(place, first))
+        for index, first, size in zip(indices, self.firsts, self.sizes, strict=True):
+            total = plus(times(total, size), minus(index, first))
         return total
 
     def code(self, places: Sequence[Expression]) -> Expression:
         """Return the code of the slot with these indices."""
-        return plus(self.base, self.place(places))
+        return plus(self.base, self.offset(places))
 
 
 @dataclass(frozen=True, eq=False)
 class FullBox:
-    """A box that a block of rows fills: `place` is the number of a row within the box, `formulas` are its indices."""
+    """A box that a block of rows fills: `offset` is that of a row in the box, `formulas` are the indices of a row."""
 
     box: Box
-    place: Expression
+    offset: Expression
     formulas: Mapping[str, Expression]
 
 
@@ -143,27 +143,27 @@ def evaluating(arrays: Arrays) -> Evaluate:
     return lambda expression: np.broadcast_to(np.asarray(expression.evaluate(arrays)), (arrays["N"].size,))
 
 
-def sampled(ranges: Sequence[Range], seen: Sequence[Unfolding]) -> Arrays:
+def sampled(ranges: Sequence[Range], unfoldings: Sequence[Unfolding]) -> Arrays:
     """Return all indices of these ranges at these lengths, in the order of nested loops."""
-    return extended({"N": np.array([unfolding.length for unfolding in seen], dtype=np.int64)}, ranges)
+    return extended({"N": np.array([unfolding.length for unfolding in unfoldings], dtype=np.int64)}, ranges)
 
 
-def extended(known: Arrays, ranges: Sequence[Range]) -> Arrays:
+def extended(arrays: Arrays, ranges: Sequence[Range]) -> Arrays:
     """Return every row once for each index of the further ranges."""
     for over in ranges:
-        rows = known["N"].size
+        rows = arrays["N"].size
         first, last = (
-            np.broadcast_to(np.asarray(e.evaluate(known), dtype=np.int64), (rows,)) for e in (over.first, over.last)
+            np.broadcast_to(np.asarray(e.evaluate(arrays), dtype=np.int64), (rows,)) for e in (over.first, over.last)
         )
         counts = np.maximum(last - first, 0)
-        repeated = {name: np.repeat(values, counts) for name, values in known.items()}
+        repeated = {name: np.repeat(values, counts) for name, values in arrays.items()}
         starts = np.repeat(np.cumsum(counts) - counts, counts)
         repeated[over.name] = np.repeat(first, counts) + np.arange(int(counts.sum())) - starts
-        known = repeated
-    return known
+        arrays = repeated
+    return arrays
 
 
-def taken(indices: Arrays, rows: np.ndarray) -> Arrays:
+def selected_rows(indices: Arrays, rows: np.ndarray) -> Arrays:
     """Return some of the rows, in the given order."""
     return {name: values[rows] for name, values in indices.items()}
 
@@ -189,17 +189,17 @@ def least_box(ranges: Sequence[Range], indices: Arrays, base: Expression) -> Box
     return Box(base, tuple(map(constant, firsts)), tuple(sizes))
 
 
-def digits(ranges: Sequence[Range], box: Box, place: Expression) -> dict[str, Expression]:
-    """Return the indices of a row, from its number within its box, by division."""
-    found: dict[str, Expression] = {"N": N}
+def digits(ranges: Sequence[Range], box: Box, offset: Expression) -> dict[str, Expression]:
+    """Return the indices of a row from its offset in the box, by division."""
+    indices: dict[str, Expression] = {"N": N}
     for d, over in enumerate(ranges):
         stride = product(box.sizes[d + 1 :])
-        digit = place if d == len(box.sizes) - 1 else place // in_length(stride)
+        digit = offset if d == len(box.sizes) - 1 else offset // in_length(stride)
         if d:
             digit = digit % in_length(box.sizes[d])
         first = box.firsts[d]
-        found[over.name] = digit if first.is_constant(0) else digit + in_length(first)
-    return found
+        indices[over.name] = digit if first.is_constant(0) else digit + in_length(first)
+    return indices
 
 
 Piece = tuple[Block, Expression]
@@ -210,10 +210,10 @@ Draft = tuple[Slots, Case, Region]
 
 @dataclass(frozen=True, eq=False)
 class Finders:
-    """The finder rows of a read over a range: they find for the slot of `group` with the code `target`."""
+    """The rows that evaluate a read over a range, one per index, for the slot of `group` with the code `target`."""
 
     block: Block
-    own: Expression
+    code: Expression
     """The code of a finder row."""
     target: Expression
     group: Slots
@@ -227,7 +227,7 @@ class Finders:
     def names(self) -> list[str]:
         """`cell[2,5] k=3` for each of the rows."""
         index = self.over.range.name
-        listed = self.block.tuples([part.name for part in self.ranges])
+        listed = self.block.tuples([over.name for over in self.ranges])
         return [f"{slot_name((self.group.name, tuple(at)))} {index}={k}" for *at, k in listed]
 
 
@@ -238,10 +238,10 @@ class SlotRows:
     finders: list[Finders]
     """The blocks, in the order of their rows."""
 
-    def __init__(self, system: System, seen: Sequence[Unfolding], length: Expression) -> None:
-        self.system, self.seen, self.length = system, seen, length
+    def __init__(self, system: System, unfoldings: Sequence[Unfolding], length: Expression) -> None:
+        self.system, self.unfoldings, self.length = system, unfoldings, length
         self.every_length = length is N
-        self._indices = {group: sampled(group.ranges, seen) for group in self.groups}
+        self._indices = {group: sampled(group.ranges, unfoldings) for group in self.groups}
         self.finders = []
         self.boxes = self._boxes()
 
@@ -257,7 +257,7 @@ class SlotRows:
     @property
     def unfolding(self) -> Unfolding:
         """The unfolding at the single length of a plan that is not for every N."""
-        (unfolding,) = self.seen
+        (unfolding,) = self.unfoldings
         return unfolding
 
     @cached_property
@@ -299,7 +299,7 @@ class SlotRows:
     @property
     def _finding(self) -> Expression:
         """The number of finder rows."""
-        blocks = [found.block for found in self.finders]
+        blocks = [finders.block for finders in self.finders]
         sizes = (block.count if block.full is None else block.full.box.size for block in blocks)
         return reduce(plus, sizes, constant(0))
 
@@ -307,11 +307,11 @@ class SlotRows:
     def row_names(self) -> list[str]:
         """`cell[2,5]` for a slot, `cell[2,5] k=3` for a finder row of it, "" for a letter; at one length."""
         names = [""] * fixed(self.rows)
-        for found in self.finders:
-            names[found.block.rows] = found.names
+        for finders in self.finders:
+            names[finders.block.rows] = finders.names
         for group in self.groups:
             block = self.blocks[group]
-            listed = block.tuples([part.name for part in group.ranges])
+            listed = block.tuples([over.name for over in group.ranges])
             names[block.rows] = [slot_name((group.name, at)) for at in listed]
         return names
 
@@ -324,24 +324,24 @@ class SlotRows:
 
         A plan for one length uses a table instead if some block has no formula.
         """
-        given = dict(pieces)
+        expressions = dict(pieces)
         try:
-            return self._formula(given, otherwise)
+            return self._formula(expressions, otherwise)
         except NoFormula:
             if self.every_length:
                 raise
         table = otherwise.at_positions(fixed(self.length), np.arange(fixed(self.rows))).copy()
-        for block, expression in given.items():
+        for block, expression in expressions.items():
             table[block.rows] = block.evaluate(expression)
         return table
 
-    def _formula(self, given: Mapping[Block, Expression], rest: Expression) -> Expression:
+    def _formula(self, expressions: Mapping[Block, Expression], rest: Expression) -> Expression:
         whole = rest
-        for block in reversed([*(found.block for found in self.finders), *self.blocks.values()]):
+        for block in reversed([*(finders.block for finders in self.finders), *self.blocks.values()]):
             if block.count.is_constant(0):
                 continue
-            part = formula(given[block], block.formulas) if block in given else rest
-            whole = part if whole is part else choose(row < plus(block.first, block.count), part, whole)
+            piece = formula(expressions[block], block.formulas) if block in expressions else rest
+            whole = piece if whole is piece else choose(row < plus(block.first, block.count), piece, whole)
         return rest if whole is rest else choose(row < self.length, rest, whole)
 
     def _boxes(self) -> dict[Slots, Box]:
@@ -356,35 +356,32 @@ class SlotRows:
             base = base if self.every_length else self.sized(base)
         return boxes
 
-    def _drafts(self) -> list[Draft]:
-        return [(group, case, region) for group in self.groups for case, region in self._regions(group, group.rules)]
-
     def _regions(self, group: Slots, cases: Sequence[Case]) -> Iterator[tuple[Case, Region]]:
         return case_regions(cases, self._indices[group]["N"].size, evaluating(self._indices[group]))
 
-    def _found(self, drafts: Sequence[Draft]) -> dict[tuple[int, int], Finders]:
+    def _finder_rows_of(self, drafts: Sequence[Draft]) -> dict[tuple[int, int], Finders]:
         """Return the rows of every read over a range, by the number of the region and the read.
 
-        At one length every region has its own rows. For every N, a read has one box of rows, whichever region its slot
-        is in; all slots of a group must have it.
+        In a plan for one length, every region has its own rows. In a plan for every N, all slots of a group have the
+        same reads over ranges, and each read has one box of rows for the whole group.
         """
-        found: dict[tuple[int, int], Finders] = {}
+        finders: dict[tuple[int, int], Finders] = {}
         shared: dict[tuple[Slots, Over], Finders] = {}
         reads: dict[Slots, list[Over]] = {}
         for number, (group, _, region) in enumerate(drafts):
-            ranged = {place: leaf.over for place, leaf in enumerate(region.leaves) if isinstance(leaf, Ranged)}
+            ranged = {index: leaf.over for index, leaf in enumerate(region.leaves) if isinstance(leaf, Ranged)}
             if not self.every_length:
-                slots = taken(self._indices[group], np.flatnonzero(region.rows))
-                found |= {(number, place): self._find(group, over, slots) for place, over in ranged.items()}
+                slots = selected_rows(self._indices[group], np.flatnonzero(region.rows))
+                finders |= {(number, index): self._find(group, over, slots) for index, over in ranged.items()}
                 continue
             listed = list(ranged.values())
             if reads.setdefault(group, listed) != listed or len(set(listed)) < len(listed):
                 raise NoFormula
-            for place, over in ranged.items():
+            for index, over in ranged.items():
                 if (group, over) not in shared:
                     shared[group, over] = self._find(group, over, self._indices[group])
-                found[number, place] = shared[group, over]
-        return found
+                finders[number, index] = shared[group, over]
+        return finders
 
     def _find(self, group: Slots, over: Over, slots: Arrays) -> Finders:
         """Append the finder rows of these slots of a group, with codes after those of all slots."""
@@ -394,18 +391,18 @@ class SlotRows:
         if self.every_length:
             box = range_box(ranges, plus(plus(N, self._codes), before))
             block = self._full_block(first, ranges, box, indices, row - first)
-            own = box.code([part.index for part in ranges])
+            code = box.code([over_range.index for over_range in ranges])
         else:
             count = indices["N"].size
             block = Block(first, constant(count), {**indices, "n": fixed(first) + np.arange(count)}, None)
-            own = plus(row, self._codes)
-        self.finders.append(Finders(block, own, self.own_code(group), group, over))
+            code = plus(row, self._codes)
+        self.finders.append(Finders(block, code, self.own_code(group), group, over))
         return self.finders[-1]
 
     def _full_block(
-        self, first: Expression, ranges: Sequence[Range], box: Box, indices: Arrays, place: Expression
+        self, first: Expression, ranges: Sequence[Range], box: Box, indices: Arrays, offset: Expression
     ) -> Block:
-        return Block(first, self.sized(box.size), indices, FullBox(box, place, digits(ranges, box, place)))
+        return Block(first, self.sized(box.size), indices, FullBox(box, offset, digits(ranges, box, offset)))
 
     def _blocks(self) -> dict[Slots, Block]:
         blocks, first = {}, plus(self.length, self._finding)
@@ -420,12 +417,12 @@ class SlotRows:
 
     def _block(self, group: Slots, first: Expression, box: Box) -> Block:
         """Return the rows of a group, permuted so that the answers are last."""
-        indices, place = self._indices[group], row - first
-        orders = [self._order(group, unfolding) for unfolding in self.seen]
+        indices, offset = self._indices[group], row - first
+        orders = [self._order(group, unfolding) for unfolding in self.unfoldings]
         permuted = any(order is not None for order in orders)
         if not self.every_length:
             (order,) = orders
-            indices = indices if order is None else taken(indices, order)
+            indices = indices if order is None else selected_rows(indices, order)
         answers = self.system.answers
         if permuted and (isinstance(answers, Slots) or len(answers) > 1):
             if self.every_length:
@@ -434,17 +431,22 @@ class SlotRows:
         if not in_length_alone(group.ranges):
             return Block(first, constant(indices["N"].size), indices, None)
         if permuted and not isinstance(answers, Slots):
-            one, other = self.sized(box.place(answers[0].places)), self.sized(minus(box.size, constant(1)))
-            place = choose(place.equals(one), other, choose(place.equals(other), one, place))
-        return self._full_block(first, group.ranges, box, indices, place)
+            answer_offset, last_offset = (
+                self.sized(box.offset(answers[0].places)),
+                self.sized(minus(box.size, constant(1))),
+            )
+            offset = choose(
+                offset.equals(answer_offset), last_offset, choose(offset.equals(last_offset), answer_offset, offset)
+            )
+        return self._full_block(first, group.ranges, box, indices, offset)
 
     def _order(self, group: Slots, unfolding: Unfolding) -> np.ndarray | None:
         """Return the permutation of a group's slots that moves the answers to the end; None if none is needed."""
         if group is not self.system.answer_group:
             return None
-        place = {at: i for i, at in enumerate(unfolding.slots[group.name])}
-        answers = [place[at] for _, at in unfolding.answers]
-        count = len(place)
+        number_of = {at: i for i, at in enumerate(unfolding.slots[group.name])}
+        answers = [number_of[at] for _, at in unfolding.answers]
+        count = len(number_of)
         if answers == list(range(count - len(answers), count)):
             return None
         order = np.arange(count)

@@ -41,14 +41,14 @@ class Placement:
         return behind if self.block is None else behind // self.block
 
     @property
-    def nowhere(self) -> int:
-        """A code for an empty lookup: only the first row has it, as a finder row, and it finds nothing."""
+    def unused_code(self) -> int:
+        """A target code without results: only the first row has it, as a finder row that finds nothing."""
         return fixed(self.plan.room) + self.rows - self.of.size
 
     @property
     def codes(self) -> int:
         """The number of codes, including `nowhere` if there are finder rows."""
-        return self.nowhere + bool(self.plan.channels)
+        return self.unused_code + bool(self.plan.channels)
 
     @property
     def names(self) -> list[str]:
@@ -58,15 +58,15 @@ class Placement:
             names[row] = name
         return names
 
-    def here(self) -> np.ndarray:
-        """The codes of the rows, including empty ones."""
+    def row_codes(self) -> np.ndarray:
+        """Return the codes of the rows, including empty ones."""
         table = np.zeros(self.rows, dtype=np.int64)
         table[np.setdiff1d(np.arange(self.rows), self.of)] = fixed(self.plan.room) + np.arange(self.rows - self.of.size)
-        table[self.of] = self._values(self.plan.here())
+        table[self.of] = self._values(self.plan.row_codes())
         return table
 
-    def asks(self, declared: Expression | np.ndarray, fill: int) -> np.ndarray:
-        """The expression of the plan row that a row computes; `fill` if it computes nothing."""
+    def in_computing_rows(self, declared: Expression | np.ndarray, fill: int) -> np.ndarray:
+        """Return the value in the plan row that each row computes; `fill` in rows that compute nothing."""
         table = np.full(self.rows, fill, dtype=np.int64)
         acting = np.arange(self.length, self.of.size)
         table[self.of[acting] - self.ahead] = self._values(declared)[acting]
@@ -140,27 +140,27 @@ def _check_first_row(plan: SystemPlan, kind: str) -> None:
 
 
 def _in_order(plan: SystemPlan, keys: list[Key]) -> list[int]:
-    """The rows of these slots, each after its finder rows; answers after everything else."""
-    found, own = _rows(plan)
+    """Return the rows of these slots, each after its finder rows; answers after everything else."""
+    finder_rows, own_row = _rows(plan)
     listed, last = set(keys), set(plan.unfolding.answers)
     answers = [key for key in plan.unfolding.answers if key in listed]
-    others = [key for key in keys if key not in last]
-    before = [row for key in others for row in (*found[key], own[key])]
-    return [*before, *(row for key in answers for row in found[key]), *(own[key] for key in answers)]
+    inner_slots = [key for key in keys if key not in last]
+    before = [row for key in inner_slots for row in (*finder_rows[key], own_row[key])]
+    return [*before, *(row for key in answers for row in finder_rows[key]), *(own_row[key] for key in answers)]
 
 
 def _rows(plan: SystemPlan) -> tuple[dict[Key, list[int]], dict[Key, int]]:
-    """(finder rows, own row) of every slot."""
+    """Return (finder rows, own row) of every slot."""
     slots: dict[int, Key] = {}
-    own: dict[Key, int] = {}
+    own_row: dict[Key, int] = {}
     for group in plan.groups:
         block = plan.blocks[group]
         tuples = block.tuples([over.name for over in group.ranges])
         for row, (code, at) in enumerate(zip(block.evaluate(plan.own_code(group)).tolist(), tuples, strict=True)):
-            slots[code], own[group.name, at] = (group.name, at), fixed(block.first) + row
-    found: dict[Key, list[int]] = {key: [] for key in own}
+            slots[code], own_row[group.name, at] = (group.name, at), fixed(block.first) + row
+    finder_rows: dict[Key, list[int]] = {key: [] for key in own_row}
     for channel in plan.channels:
         for finders in channel.finders:
             for row, slot in enumerate(finders.block.evaluate(finders.target).tolist()):
-                found[slots[slot]].append(fixed(finders.block.first) + row)
-    return found, own
+                finder_rows[slots[slot]].append(fixed(finders.block.first) + row)
+    return finder_rows, own_row

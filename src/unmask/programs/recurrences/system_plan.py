@@ -2,7 +2,7 @@
 
     region    rows of a group in which one table is the rule; a read over a range has separate rows, its finder rows
     head      the m-th read of every region, by the code of the row that it reads
-    channel   the c-th read over a range of every region: rows that search, and the slots for which they search
+    channel   the c-th read over a range of every region: its finder rows, and the slots for which they search
     term      region ∧ literals → result
 
 All values that a slot may have are tokens of one vocabulary, letters first.
@@ -23,14 +23,14 @@ from unmask.expressions import Expression, N, Range, choose, constant
 from unmask.expressions import n as row
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.program import Vocabulary, vocabulary_of
-from unmask.programs.recurrences.regions import Fetch, Known, Ranged, Region, case_regions, finder_regions
+from unmask.programs.recurrences.regions import Known, Ranged, Region, case_regions, finder_regions
 from unmask.programs.recurrences.rule_tables import (
     NEVER,
     Cube,
     Feature,
-    GivenValues,
     ReadHead,
-    all_given,
+    ReadValues,
+    all_combinations,
     check_entries,
     coded,
     cubes,
@@ -132,26 +132,28 @@ class Channel:
 
 
 class SystemPlan(SlotRows):
-    """Everything that the programs of all kinds need; `starts` is for the values before the first step."""
+    """The regions, heads and channels of a system; `starts` are the regions of the values before the first step."""
 
     def __init__(
-        self, system: System, symbols: Symbols, seen: Sequence[Unfolding], length: Expression, most_added: int
+        self, system: System, symbols: Symbols, unfoldings: Sequence[Unfolding], length: Expression, most_added: int
     ) -> None:
-        super().__init__(system, seen, length)
+        super().__init__(system, unfoldings, length)
         self.symbols, self.most_added = symbols, most_added
         self.left_out: list[tuple[Slots | Finders, Expression]] = []
         """Regions of a plan for every N that have no slot at the lengths that were looked at."""
-        self.waits = False  # does a slot read another?
+        self.waits = False  # whether a slot reads another slot
         self.heads: list[ReadHead] = []
         self.start_heads: list[ReadHead] = []
         self.channels: list[Channel] = []
         self.regions: list[Planned] = []
         self.starts: list[Planned] = []
         self._whole = set(_read_whole(system))
-        drafts = self._drafts()
-        found = self._found(drafts)
+        drafts: list[Draft] = [
+            (group, case, region) for group in self.groups for case, region in self._regions(group, group.rules)
+        ]
+        finders = self._finder_rows_of(drafts)
         self.blocks = self._blocks()
-        self._plan(drafts, found)
+        self._plan(drafts, finders)
         if system.edits:
             for group in self.groups:
                 for case, region in self._regions(group, group.starts):
@@ -164,16 +166,16 @@ class SystemPlan(SlotRows):
 
     @classmethod
     def for_every_length(
-        cls, system: System, symbols: Symbols, seen: Sequence[Unfolding], *, most_added: int
+        cls, system: System, symbols: Symbols, unfoldings: Sequence[Unfolding], *, most_added: int
     ) -> "SystemPlan":
         """Return the plan for every N; raise NoFormula if a position is not a formula."""
         if system.edits:
             raise NoFormula
-        return cls(system, symbols, seen, N, most_added)
+        return cls(system, symbols, unfoldings, N, most_added)
 
     @property
     def cases(self) -> frozenset:
-        """The cases that the regions of this length compute: those of the program's finitely many cases that occur."""
+        """The tables that the regions of this length compute; all lengths together have finitely many."""
         planned = [(False, region) for region in self.regions] + [(True, region) for region in self.starts]
         return frozenset((start, region.group and region.group.name, region.computes) for start, region in planned)
 
@@ -181,8 +183,8 @@ class SystemPlan(SlotRows):
         items: dict[Finders, list[Any]] = {}  # regions may share finder rows
         for number, (group, case, region) in enumerate(drafts):
             try:
-                found = self._channels_of(number, region, finders, items)
-                self._add(self._planned(group, case, region, found, self.heads))
+                channels = self._channels_of(number, region, finders, items)
+                self._add(self._planned(group, case, region, channels, self.heads))
             except TooLarge as error:
                 raise at_line(case.line, error) from error
 
@@ -193,20 +195,20 @@ class SystemPlan(SlotRows):
         finders: dict[tuple[int, int], Finders],
         items: dict[Finders, list[Any]],
     ) -> dict[int, tuple[int, list[Any]]]:
-        """The channel and the items of every read over a range, by its index among the reads."""
-        found: dict[int, tuple[int, list[Any]]] = {}
-        for place, leaf in enumerate(region.leaves):
+        """Return the channel and the items of every read over a range, by the index of the read."""
+        channels: dict[int, tuple[int, list[Any]]] = {}
+        for index, leaf in enumerate(region.leaves):
             if isinstance(leaf, Ranged):
-                these, channel = finders[number, place], len(found)
+                finder_rows, channel = finders[number, index], len(channels)
                 if channel == len(self.channels):
                     self.channels.append(Channel())
-                if these not in items:
-                    items[these] = self._plan_finders(these, channel)
-                found[place] = channel, items[these]
-        return found
+                if finder_rows not in items:
+                    items[finder_rows] = self._plan_finders(finder_rows, channel)
+                channels[index] = channel, items[finder_rows]
+        return channels
 
     def _add(self, region: Planned) -> None:
-        """Add a region; if it computes the same as another region of its block, merge the two."""
+        """Add a region. If another region of its block computes the same table, merge the two."""
         for number, other in enumerate(self.regions):
             if other.block is region.block and other.computes == region.computes:
                 where = choose(other.where, 1, region.where)
@@ -223,10 +225,10 @@ class SystemPlan(SlotRows):
         yield from _cut(cases, self._indices[group], left_out)
         self.left_out += [(group, where) for where in left_out]
 
-    def _finder_regions(self, found: Finders) -> Iterator[Region]:
+    def _finder_regions(self, finders: Finders) -> Iterator[Region]:
         left_out: list[Expression] | None = [] if self.every_length else None
-        yield from finder_regions(found.over, evaluating(found.block.indices), left_out)
-        self.left_out += [(found, where) for where in left_out or ()]
+        yield from finder_regions(finders.over, evaluating(finders.block.indices), left_out)
+        self.left_out += [(finders, where) for where in left_out or ()]
 
     def has_every_region(self, unfolding: Unfolding) -> bool:
         """Return True if every region of the plan has a slot at this length."""
@@ -234,53 +236,53 @@ class SystemPlan(SlotRows):
         for group in self.groups:
             for _ in _cut(group.rules, sampled(group.ranges, [unfolding]), left_out):
                 pass
-        for found in self.finders:
-            for _ in finder_regions(found.over, evaluating(sampled(found.ranges, [unfolding])), left_out):
+        for finders in self.finders:
+            for _ in finder_regions(finders.over, evaluating(sampled(finders.ranges, [unfolding])), left_out):
                 pass
         return list(map(str, left_out)) == [str(where) for _, where in self.left_out]
 
     def rows_at(self, unfolding: Unfolding) -> SlotRows:
         """Return the rows of one length, if the plan fits it."""
-        return SlotRows.placed(unfolding, [(found.group, found.over) for found in self.finders])
+        return SlotRows.placed(unfolding, [(finders.group, finders.over) for finders in self.finders])
 
     def fits(self, rows: SlotRows) -> bool:
         """Return True if the plan for every N has these rows at their length, and no omitted region has a slot."""
         if fixed(rows.slots) != rows.unfolding.size:  # a slot reads over other ranges there
             return False
         listed = [(self.blocks[group], rows.blocks[group], group.ranges) for group in self.groups]
-        finding = dict(zip(self.finders, rows.finders, strict=True))
-        listed += [(every.block, found.block, found.ranges) for every, found in finding.items()]
+        finders_of = dict(zip(self.finders, rows.finders, strict=True))
+        listed += [(finders.block, finders_at.block, finders_at.ranges) for finders, finders_at in finders_of.items()]
         if not all(_same_rows(*each, fixed(rows.length)) for each in listed):
             return False
         return not any(
-            (finding[of].block if isinstance(of, Finders) else rows.blocks[of]).evaluate(where).any()
+            (finders_of[of].block if isinstance(of, Finders) else rows.blocks[of]).evaluate(where).any()
             for of, where in self.left_out
         )
 
     def _check_reads_nothing(self, name: str) -> None:
         """Check that letter 0 exists if a finder row reads nothing, because it looks up letter 0."""
-        if any(unfolding.length == 0 for unfolding in self.seen):
+        if any(unfolding.length == 0 for unfolding in self.unfoldings):
             if self.every_length:
                 raise NoFormula
             raise ProblemError(f"{name} reads neither a letter nor a slot at N = 0; compile it for longer words")
 
-    def _plan_finders(self, found: Finders, channel: int) -> list[Any]:
+    def _plan_finders(self, finders: Finders, channel: int) -> list[Any]:
         """Plan the regions of finder rows. Return the items that may be found."""
-        group, over, block = found.group, found.over, found.block
+        group, over, block = finders.group, finders.over, finders.block
         items: dict[Any, None] = {}
-        for region in self._finder_regions(found):
+        for region in self._finder_regions(finders):
             name = self._name(f"{group.name}: {over.range.name}")
-            fetched, given = self._fetch(region, {}, self.heads)
+            fetched, read_values = self._fetch(region, {}, self.heads)
             if not fetched:
                 self._check_reads_nothing(name)
             listed = [
                 items_of([as_set(value, read, over.line) for value in values]) if is_each(leaf) else values
-                for read, leaf, values in zip(over.reads, region.leaves, given.values, strict=True)
+                for read, leaf, values in zip(over.reads, region.leaves, read_values.values, strict=True)
             ]
             check_entries([len(values) for values in listed], name)
             terms: list[Term] = []
             entries: list[tuple[tuple[Any, ...], frozenset]] = []
-            for numbers, values in all_given(listed):
+            for numbers, values in all_combinations(listed):
                 whole = tuple(
                     frozenset([v]) if is_each(leaf) else v for leaf, v in zip(region.leaves, values, strict=True)
                 )
@@ -288,7 +290,7 @@ class SystemPlan(SlotRows):
                 results = items_of([entries[-1][1]])
                 if results:
                     items.update(dict.fromkeys(results))
-                    cube = given.cube(region.leaves, numbers, values)
+                    cube = read_values.cube(region.leaves, numbers, values)
                     terms.append(Term(cube, tuple(("in", item) for item in results)))
             check_function(
                 lambda whole, name=name: found_by(over, whole, name), entries[:MOST_ASKED], what_gives(over, name)
@@ -296,72 +298,72 @@ class SystemPlan(SlotRows):
             self._add(Planned(name, block, region.where, None, fetched, (), tuple(terms)))
         ordered = items_of([frozenset(items)]) if over.kind == "collect" else [True]
         self.channels[channel].items.update(dict.fromkeys(ordered))
-        self.channels[channel].finders.append(found)
+        self.channels[channel].finders.append(finders)
         return ordered
 
     def _fetch(
-        self, region: Region, found: dict[int, tuple[int, list[Any]]], heads: list[ReadHead]
-    ) -> tuple[dict[int, Expression], GivenValues]:
-        """Plan a head for every fetch. Return the possible values of all reads."""
-        used: dict[int, Expression] = {}
-        given = GivenValues()
-        for place, leaf in enumerate(region.leaves):
+        self, region: Region, channels: dict[int, tuple[int, list[Any]]], heads: list[ReadHead]
+    ) -> tuple[dict[int, Expression], ReadValues]:
+        """Plan a head for every fetch. Return the address that each head looks up, and the values of all reads."""
+        addresses: dict[int, Expression] = {}
+        read_values = ReadValues()
+        for index, leaf in enumerate(region.leaves):
             if isinstance(leaf, Known):
-                given.add([leaf.value], [], [()])
+                read_values.add([leaf.value], [], [()])
             elif isinstance(leaf, Ranged):
-                channel, items = found[place]
-                given.add_found(leaf.over, channel, items)
+                channel, items = channels[index]
+                read_values.add_range(leaf.over, channel, items)
             else:
                 meaning, values = meaning_of(leaf, self.symbols.token, self.system.letters)
                 number = next(
-                    h for h in range(len(heads) + 1) if h not in used and (h == len(heads) or heads[h].agrees(meaning))
+                    h
+                    for h in range(len(heads) + 1)
+                    if h not in addresses and (h == len(heads) or heads[h].agrees(meaning))
                 )
                 if number == len(heads):
                     heads.append(ReadHead())
                 heads[number].meaning.update(meaning)
                 self.waits |= leaf.source is not None
-                used[number] = self._address(leaf)
-                given.add(values, *variables_of(("read", number), values))
-        return used, given
-
-    def _address(self, fetch: Fetch) -> Expression:
-        return fetch.places[0] if fetch.source is None else self.boxes[fetch.source].code(fetch.places)
+                code = leaf.places[0] if leaf.source is None else self.boxes[leaf.source].code(leaf.places)
+                addresses[number] = code
+                read_values.add(values, *variables_of(("read", number), values))
+        return addresses, read_values
 
     def _planned(
         self,
         group: Slots,
         case: Case,
         region: Region,
-        found: dict[int, tuple[int, list[Any]]],
+        channels: dict[int, tuple[int, list[Any]]],
         heads: list[ReadHead],
     ) -> Planned:
         name = self._name(group.name)
-        fetched, given = self._fetch(region, found, heads)
-        check_entries([len(listed) for listed in given.values], group.name)
-        place = {value: i for i, value in enumerate(group.values)}
-        results = given.table()
-        entries: list[tuple[tuple[Any, ...], Any]] = []
-        for numbers, values in all_given(given.values):
-            entries.append((values, result_of(group, case, values, group.name)))
-            results[given.index(numbers)] = place[entries[-1][1]]
+        addresses, read_values = self._fetch(region, channels, heads)
+        check_entries([len(listed) for listed in read_values.values], group.name)
+        number_of = {value: i for i, value in enumerate(group.values)}
+        results = read_values.table()
+        results_by_values: list[tuple[tuple[Any, ...], Any]] = []
+        for numbers, values in all_combinations(read_values.values):
+            results_by_values.append((values, result_of(group, case, values, group.name)))
+            results[read_values.index(numbers)] = number_of[results_by_values[-1][1]]
         check_function(
             lambda values: result_of(group, case, values, group.name),
-            entries[:MOST_ASKED],
+            results_by_values[:MOST_ASKED],
             what_gives(case, group.name),
         )
-        channels = tuple(channel for channel, _ in found.values())
-        terms = tuple(self._terms(group, given, results))
-        return Planned(name, self.blocks[group], region.where, group, fetched, channels, terms)
+        terms = tuple(self._terms(group, read_values, results))
+        numbers_of_channels = tuple(channel for channel, _ in channels.values())
+        return Planned(name, self.blocks[group], region.where, group, addresses, numbers_of_channels, terms)
 
-    def _terms(self, group: Slots, given: GivenValues, results: np.ndarray) -> Iterator[Term]:
+    def _terms(self, group: Slots, read_values: ReadValues, results: np.ndarray) -> Iterator[Term]:
         """A cube for every result or, for a set, for every item."""
         if not self.coded_as_sets(group):
-            for cube in cubes(given.variables, results):
+            for cube in cubes(read_values.variables, results):
                 yield Term(cube, (("is", group.values[cube.result]),))
             return
         for item in items_of(group.values):
             holds = np.array([item in value for value in group.values], dtype=np.int64)
-            for cube in cubes(given.variables, np.where(results == NEVER, NEVER, holds[results])):
+            for cube in cubes(read_values.variables, np.where(results == NEVER, NEVER, holds[results])):
                 yield Term(cube, (("in" if cube.result else "out", item),))
 
     def coded_as_sets(self, group: Slots) -> bool:
@@ -386,66 +388,74 @@ class SystemPlan(SlotRows):
             else next(n for i in range(2, 10_000) if (n := f"{base} ({i})") not in taken_names)
         )
 
-    def here(self) -> Expression | np.ndarray:
-        """The code of every row; codes are distinct."""
-        codes = [(found.block, found.own) for found in self.finders]
+    def row_codes(self) -> Expression | np.ndarray:
+        """Return the code of every row; codes are distinct."""
+        codes = [(finders.block, finders.code) for finders in self.finders]
         return self.declared([*codes, *((self.blocks[group], self.own_code(group)) for group in self.groups)], row)
 
     def address(self, head: int, planned: Sequence[Planned], unread: int | None = None) -> Expression | np.ndarray:
-        """The code that a row looks up; a row without such a read repeats its first read.
+        """Return the code that each row looks up; a row without such a read repeats its first read.
 
         A row that reads nothing looks up `unread`. If that is not given, it looks up itself, or letter 0 if it is a
         finder row.
         """
-        every = [(self.blocks[group], self.own_code(group)) for group in self.groups]
-        every += [(found.block, constant(0)) for channel in self.channels for found in channel.finders]
+        blocks = [(self.blocks[group], self.own_code(group)) for group in self.groups]
+        blocks += [(finders.block, constant(0)) for channel in self.channels for finders in channel.finders]
         pieces: list[Piece] = []
-        for block, own in every:
-            rest = own if unread is None else constant(unread)
-            asked = {
+        for block, own_code in blocks:
+            rest = own_code if unread is None else constant(unread)
+            address_of = {
                 r: r.heads.get(head, next(iter(r.heads.values()))) for r in planned if r.heads and r.block is block
             }
-            pieces += self._pieces(asked, rest) or [(block, rest)]
+            pieces += self._pieces(address_of, rest) or [(block, rest)]
         return self.declared(pieces, row)
 
-    def finds_for_one(self, channel: int) -> bool:
+    def has_single_target(self, channel: int) -> bool:
         """Return True if all rows of the channel find for one slot, in which case no target code is needed."""
         finders = self.channels[channel].finders
         return len(finders) == 1 and not finders[0].group.ranges
 
     def _first_target(self, channel: int) -> Expression:
-        """The code of a slot that has finder rows."""
+        """Return the code of a slot that has finder rows."""
         finders = self.channels[channel].finders
         if self.every_length:
             return self.boxes[finders[0].group].base
-        first = next(found for found in finders if fixed(found.block.count))
+        first = next(rows for rows in finders if fixed(rows.block.count))
         return constant(int(first.block.evaluate(first.target)[0]))
 
     def target(self, channel: int, otherwise: int | None = None) -> Expression | np.ndarray:
-        """For finder rows, the code of their slot; for such a slot, its own code; elsewhere that of any such slot."""
+        """Return the target code of every row.
+
+        It is the code of the slot in its finder rows and in the slot itself. Other rows have the code of any such slot.
+        """
         finders = self.channels[channel].finders
-        some = self._first_target(channel) if otherwise is None else constant(otherwise)
-        asked = {
+        any_target = self._first_target(channel) if otherwise is None else constant(otherwise)
+        code_of = {
             region: self.own_code(region.group)
             for region in self.regions
             if channel in region.channels and region.group is not None
         }
-        pieces = [*((found.block, found.target) for found in finders), *self._pieces(asked, some)]
-        return self.declared(pieces, formula(some, {"N": N}))
+        pieces = [
+            *((rows.block, rows.target) for rows in finders),
+            *self._pieces(code_of, any_target),
+        ]
+        return self.declared(pieces, formula(any_target, {"N": N}))
 
     def not_in(self, regions: Sequence[Planned]) -> Expression | np.ndarray:
-        """1 in the rows outside these regions."""
+        """Return 1 in the rows outside these regions, 0 inside."""
         return self.declared(self._pieces(dict.fromkeys(regions, constant(0)), constant(1)), constant(1))
 
     def in_blocks(self, blocks: Sequence[Block], inside: int) -> Expression | np.ndarray:
-        """`inside` in the rows of these blocks, its opposite elsewhere."""
+        """Return `inside` in the rows of these blocks, and 1 - `inside` elsewhere."""
         return self.declared([(block, constant(inside)) for block in blocks], constant(1 - inside))
 
-    def _pieces(self, asked: dict[Planned, Expression], rest: Expression) -> list[Piece]:
+    def _pieces(self, expression_of: dict[Planned, Expression], rest: Expression) -> list[Piece]:
         """Per block: the expression of the region that a row belongs to."""
         pieces: dict[Block, Expression] = {}
-        for region, expression in asked.items():
-            pieces[region.block] = _if(region.where, expression, pieces.get(region.block, rest))
+        for region, expression in expression_of.items():
+            everywhere = region.where.operator == "constant" and region.where.value
+            other = pieces.get(region.block, rest)
+            pieces[region.block] = expression if everywhere else choose(region.where, expression, other)
         return list(pieces.items())
 
 
@@ -455,8 +465,8 @@ def _same_rows(every: Block, block: Block, ranges: Sequence[Range], length: int)
     if (first, count) != (fixed(block.first), fixed(block.count)):
         return False
     positions = np.arange(first, first + count)
-    found = [every.formulas[over.name].at_positions(length, positions) for over in ranges]
-    return all(np.array_equal(a, block.indices[over.name]) for a, over in zip(found, ranges, strict=True))
+    indices = [every.formulas[over.name].at_positions(length, positions) for over in ranges]
+    return all(np.array_equal(a, block.indices[over.name]) for a, over in zip(indices, ranges, strict=True))
 
 
 def _cut(cases: Sequence[Case], arrays: Arrays, left_out: list[Expression]) -> Iterator[tuple[Case, Region]]:
@@ -464,13 +474,9 @@ def _cut(cases: Sequence[Case], arrays: Arrays, left_out: list[Expression]) -> I
     return case_regions(cases, arrays["N"].size, evaluating(arrays), left_out)
 
 
-def _if(condition: Expression, then: Expression, otherwise: Expression) -> Expression:
-    return then if condition.operator == "constant" and condition.value else choose(condition, then, otherwise)
-
-
 def _read_whole(system: System) -> Iterator[Slots]:
     """The groups of sets for which some read applies a function to the whole set."""
     for _, case in cases_of(system):
         for read in read_parts(case.reads):
             if isinstance(read, Mapped):
-                yield from (part.group for part in read_parts([read]) if isinstance(part, Slot))
+                yield from (inner.group for inner in read_parts([read]) if isinstance(inner, Slot))

@@ -44,7 +44,7 @@ from unmask.recurrences.slots import Slots
 
 
 def system_planner(plan: SystemPlan) -> Program:
-    """u = masked slot ∧ nothing that it reads is masked; every slot if slots are rewritten."""
+    """Return the planner: u = masked slot ∧ no row that it reads is masked; every slot if slots are rewritten."""
     vocabulary = plan.symbols.vocabulary
     program = program_in_length(vocabulary.symbols, 2, plan.rows)
     slots = [plan.blocks[group] for group in plan.groups]
@@ -57,11 +57,11 @@ def system_planner(plan: SystemPlan) -> Program:
     first = program.layer()
     absent: list[Columns] = []
     if plan.heads and plan.waits:
-        here = program.code("here", plan.here(), room=plan.room)
+        row_code = program.code("here", plan.row_codes(), room=plan.room)
         for h in range(len(plan.heads)):
             address = program.code(f"address {h}", plan.address(h, plan.regions), room=plan.room)
             absent.append(program.register(f"masked {h}"))
-            lookup(first, address, here).copy(masked, absent[h])
+            lookup(first, address, row_code).copy(masked, absent[h])
     layer, shares = first, []
     if plan.channels:
         layer = program.layer()
@@ -85,9 +85,10 @@ def _choose(
     shares: list[Columns],
     take: Columns,
 ) -> None:
-    """take = ReLU(masked - Σ what is read and masked - other rows), for slots with the same reads over ranges.
+    """take = ReLU(masked - Σ masked of a row that is read - [another kind of slot]), per kind of slot.
 
-    A share is 0 or at least 2^-p: twice 2^(p-1) of it outweighs `masked`.
+    Slots of one kind read over the same ranges. A share of masked rows is 0 or at least 2^-p: twice 2^(p-1) times the
+    share outweighs `masked`.
     """
     alike: dict[tuple[Any, ...], list[Planned]] = {}
     for region in plan.regions:
@@ -107,7 +108,7 @@ def _choose(
 
 
 def system_predictor(plan: SystemPlan, *, own_slot: bool = False) -> Program:
-    """The value of every slot whose reads are written; with `own_slot` (a topk model) of masked slots only."""
+    """Return the program that computes the slots whose reads are written; with `own_slot` (topk), masked ones only."""
     vocabulary = plan.symbols.vocabulary
     program = program_in_length(vocabulary.symbols, len(vocabulary.symbols), plan.rows)
     return predictor_of(program, plan, waits=plan.waits and not plan.system.edits, own_slot=own_slot)
@@ -116,24 +117,24 @@ def system_predictor(plan: SystemPlan, *, own_slot: bool = False) -> Program:
 def predictor_of(
     program: Program, plan: SystemPlan, placement: Placement | None = None, *, waits: bool, own_slot: bool = False
 ) -> Program:
-    """The program of every row; without `waits`, everything that is read is already written."""
+    """Return the program of every row; without `waits`, all rows that are read are already written."""
     vocabulary = plan.symbols.vocabulary
     outcome = SlotResults.of(program, plan, placement, own_slot=own_slot)
-    node = SlotRegisters.of(program, plan, placement)
-    node.embed_own(range(len(vocabulary.symbols)))
-    masked, absent, full = program.one, [], None
+    registers = SlotRegisters.of(program, plan, placement)
+    registers.embed_own(range(len(vocabulary.symbols)))
+    masked, absent, filled = program.one, [], None
     if waits:
         masked = program.register("masked")
         program.embed(vocabulary["mask"], masked)
         absent = [program.register(f"masked {h}") for h in range(len(plan.heads))]
     if own_slot:
-        full = program.register("full")
-        program.embed(np.setdiff1d(vocabulary.everything, vocabulary["mask"]), full)
+        filled = program.register("full")
+        program.embed(np.setdiff1d(vocabulary.everything, vocabulary["mask"]), filled)
     if plan.system.edits:
-        _start(program, node)
+        _start(program, registers)
 
     def bring(head: HeadBuilder, h: int) -> None:
-        head.copy(node.own[h].all, node.fetched[h].all)
+        head.copy(registers.as_read[h].all, registers.fetched[h].all)
         if waits:
             head.copy(masked, absent[h])
 
@@ -141,22 +142,22 @@ def predictor_of(
         return [absent[h] for h in region.heads] if waits else []
 
     layer = program.layer()
-    node.fetch(layer, bring)
+    registers.fetch(layer, bring)
     unknown: list[Columns] = []
     if plan.channels:
-        node.find(layer.mlp, unread)
+        registers.find(layer.mlp, unread)
         layer = program.layer()
-        heads = node.gather(layer)
+        heads = registers.gather(layer)
         if waits:
             unknown = _unknown(program, heads, absent, layer.mlp)
         layer = program.layer()
-    outcome.decide(layer.mlp, node, unread, unknown, full)
+    outcome.decide(layer.mlp, registers, unread, unknown, filled)
     outcome.read_out()
     return program
 
 
 def _unknown(program: Program, heads: list, absent: list[Columns], mlp: MlpBuilder) -> list[Columns]:
-    """Whether a finder row of a slot waits for something."""
+    """Return flags per channel: a finder row of the slot reads a masked row."""
     flags = []
     for c, head in enumerate(heads):
         share, flag = program.register(f"share of masked {c}"), program.register(f"waits {c}")
@@ -167,47 +168,49 @@ def _unknown(program: Program, heads: list, absent: list[Columns], mlp: MlpBuild
     return flags
 
 
-def _start(program: Program, node: SlotRegisters) -> None:
+def _start(program: Program, registers: SlotRegisters) -> None:
     """Treat a masked slot as if it had its start value."""
-    plan = node.plan
+    plan = registers.plan
     written = program.register("written")
-    others = np.setdiff1d(plan.symbols.vocabulary.everything, plan.symbols.vocabulary["mask"])
-    program.embed(others, written)
+    unmasked = np.setdiff1d(plan.symbols.vocabulary.everything, plan.symbols.vocabulary["mask"])
+    program.embed(unmasked, written)
 
     def columns_of(feature: Feature) -> list[int]:
         """The columns in which heads find a feature of a slot, according to its meaning for each head."""
         sort, value = feature
         if sort != "is":
-            return sorted({own.columns[feature] for own in node.own if feature in own.columns})
+            return sorted({columns.columns[feature] for columns in registers.as_read if feature in columns.columns})
         token = plan.symbols.token[value]
         meanings = [sorted(head.meaning.get(token, ()), key=str) for head in plan.heads]
-        return sorted({own.columns[f] for own, meaning in zip(node.own, meanings, strict=True) for f in meaning})
+        return sorted(
+            {columns.columns[f] for columns, meaning in zip(registers.as_read, meanings, strict=True) for f in meaning}
+        )
 
-    start_layer(program, node, [written], columns_of)
+    start_layer(program, registers, [written], columns_of)
 
 
 def start_layer(
-    program: Program, node: SlotRegisters, blocks: list[Columns], targets: Callable[[Feature], list[int]]
+    program: Program, registers: SlotRegisters, vetoes: list[Columns], targets: Callable[[Feature], list[int]]
 ) -> None:
-    """A layer before all others that writes start values, from the letters that slots read."""
-    plan = node.plan
+    """Add a layer before all others that writes start values, from the letters that slots read."""
+    plan = registers.plan
     layer = program.layer()
-    start = SlotRegisters(program, plan, node.here)
+    start = SlotRegisters(program, plan, registers.row_code)
     for h, head in enumerate(plan.start_heads):
-        own = features(program, f"as letter {h}", head.features)
-        embed_meaning(program, head, own, range(len(plan.system.letters)))
+        as_letter = features(program, f"as letter {h}", head.features)
+        embed_meaning(program, head, as_letter, range(len(plan.system.letters)))
         start.fetched.append(features(program, f"letter {h}", head.features))
         address = program.code(f"letter address {h}", plan.address(h, plan.starts), room=plan.room)
-        lookup(layer, address, node.here).copy(own.all, start.fetched[h].all)
+        lookup(layer, address, registers.row_code).copy(as_letter.all, start.fetched[h].all)
     for region in plan.starts:
-        start.no[region] = program.flag(f"not start of {region.name}", plan.not_in([region]))
-        start.units(layer.mlp, region, region.terms, blocks, targets)
+        start.outside[region] = program.flag(f"not start of {region.name}", plan.not_in([region]))
+        start.add_terms(layer.mlp, region, vetoes, targets)
 
 
 class SlotResults:
     """Results and their logits: B for the chosen symbol, -B for all others.
 
-    While a slot waits, the symbols that it may have tie at 0, or with `own_slot` have -B like all others.
+    While a slot waits, all symbols of its group have the logit 0; with `own_slot`, all symbols have -B.
 
     The columns are in the order of the sum: possible symbols, whether the row is ready, the chosen symbol.
     """
@@ -224,7 +227,7 @@ class SlotResults:
         self = cls(program, plan, own_slot=own_slot)
         for group in plan.groups:
             inside = plan.in_blocks([plan.blocks[group]], 1)
-            inside = inside if placement is None else placement.asks(inside, 0)
+            inside = inside if placement is None else placement.in_computing_rows(inside, 0)
             self.member[group] = program.flag(f"in {group.name}", inside)
         finding = [block for channel in plan.channels for block in channel.blocks]
         if finding and placement is None and not own_slot:
@@ -241,24 +244,24 @@ class SlotResults:
         return self
 
     def decide(
-        self, mlp: MlpBuilder, node: SlotRegisters, unread, unknown: list[Columns], full: Columns | None
+        self, mlp: MlpBuilder, registers: SlotRegisters, unread, unknown: list[Columns], filled: Columns | None
     ) -> None:
-        """The units of every rule, and whether a slot is ready; none if a slot is `full`."""
+        """Add the units of every rule, and the flag that a slot is ready; both are 0 in slots that are `filled`."""
         for region in self.plan.regions:
             group = region.group
             if group is None:
                 continue
-            blocks = [*unread(region), *(unknown[c] for c in region.channels if unknown)]
+            vetoes = [*unread(region), *(unknown[c] for c in region.channels if unknown)]
             first = mlp.size
             copies = self.results[self.plan.coded_as_sets(group)]
-            node.units(mlp, region, region.terms, blocks, lambda f, c=copies: [part.columns[f] for part in c])
+            registers.add_terms(mlp, region, vetoes, lambda f, c=copies: [copy.columns[f] for copy in c])
             unit = mlp.units(1, bias=ONE)
-            for flag in (node.no[region], *blocks):
+            for flag in (registers.outside[region], *vetoes):
                 mlp.read(unit, flag, -ONE)
             for column in self.ready[group]:
                 mlp.write(unit, np.array([column]))
-            if full is not None:
-                mlp.read(np.arange(first, mlp.size), full, -ONE)
+            if filled is not None:
+                mlp.read(np.arange(first, mlp.size), filled, -ONE)
 
     def read_out(self) -> None:
         program, plan = self.program, self.plan
@@ -279,7 +282,7 @@ class SlotResults:
 
     def _read_out_results(self) -> None:
         program, plan = self.program, self.plan
-        done: set[tuple[int, int]] = set()
+        written: set[tuple[int, int]] = set()
         for group in plan.groups:
             sets = plan.coded_as_sets(group)
             for copy in self.results[sets]:
@@ -287,25 +290,25 @@ class SlotResults:
                     for sort, item in plan.token_features(group, value):
                         feature = (sort, item) if sort == "is" else ("out" if sort == "in" else "in", item)
                         column = copy.columns[feature]
-                        if (token, column) not in done:
-                            done.add((token, column))
+                        if (token, column) not in written:
+                            written.add((token, column))
                             program.read_out(token, np.array([column]), B if sort == "is" else -B)
 
 
 def system_loop(plan: SystemPlan) -> Program:
-    """One or three looped layers; the last rows hold the answers, in order."""
+    """Return the looped transformer: one or three looped layers. The last rows have the answers."""
     vocabulary = plan.symbols.vocabulary
     program = program_in_length(vocabulary.symbols, len(vocabulary.symbols), plan.rows)
-    node = SlotRegisters.of(program, plan)
+    registers = SlotRegisters.of(program, plan)
     listed = dict.fromkeys(f for group in plan.groups for f in plan.result_features(group))
     result = features(program, "value", list(listed))
-    node.embed_own(range(vocabulary.letters))
+    registers.embed_own(range(vocabulary.letters))
     if plan.system.edits:
-        start_layer(program, node, [], lambda feature: [result.columns[feature]])
+        start_layer(program, registers, [], lambda feature: [result.columns[feature]])
 
     def bring(head: HeadBuilder, h: int) -> None:
-        head.copy(node.own[h].all, node.fetched[h].all)
-        source, target = _brought(plan, h, result, node.fetched[h])
+        head.copy(registers.as_read[h].all, registers.fetched[h].all)
+        source, target = _brought(plan, h, result, registers.fetched[h])
         head.copy(source, target)
 
     def nothing(region: Planned) -> list[Columns]:  # noqa: ARG001
@@ -313,43 +316,48 @@ def system_loop(plan: SystemPlan) -> Program:
 
     first = len(program.layers)
     layer = program.layer()
-    node.fetch(layer, bring)
-    own_row = itself(layer, node.here)
-    clear(own_row, *(read.all for read in node.fetched))
+    registers.fetch(layer, bring)
+    own_row = itself(layer, registers.row_code)
+    clear(own_row, *(read.all for read in registers.fetched))
     if plan.channels:
-        clear(own_row, *(found.all for found in node.found))
-        node.find(layer.mlp, nothing)
+        clear(own_row, *(items.all for items in registers.items_found))
+        registers.find(layer.mlp, nothing)
         layer = program.layer()
-        node.gather(layer)
-        clear(itself(layer, node.here), *(f.all for kind in (node.share, node.some, node.lacking) for f in kind))
+        registers.gather(layer)
+        clear(
+            itself(layer, registers.row_code),
+            *(f.all for kind in (registers.item_share, registers.present, registers.absent) for f in kind),
+        )
         layer = program.layer()
-        own_row = itself(layer, node.here)
+        own_row = itself(layer, registers.row_code)
     clear(own_row, result.all)
     for region in plan.regions:
         if region.group is not None:
-            node.units(layer.mlp, region, region.terms, [], lambda feature: [result.columns[feature]])
+            registers.add_terms(layer.mlp, region, [], lambda feature: [result.columns[feature]])
     program.loop = first, len(program.layers)
     _read_out(program, plan, result)
     return program
 
 
 def _brought(plan: SystemPlan, h: int, result: Features, fetched: Features) -> tuple[Columns, Columns]:
-    """The map from a slot's results to the features that a head reads."""
+    """Return the columns (result, feature) of the map from the results of a slot to the features that head h reads."""
     pairs: dict[tuple[int, int], None] = {}
     head = plan.heads[h]
     for group in plan.groups:
         if plan.coded_as_sets(group):
-            kept: list[tuple[Feature, Feature]] = [(f, f) for f in plan.result_features(group)]
+            pairs_of_group: list[tuple[Feature, Feature]] = [(f, f) for f in plan.result_features(group)]
         else:
             tokens = zip(group.values, plan.symbols.tokens(group.values), strict=True)
-            kept = [(("is", value), f) for value, token in tokens for f in sorted(head.meaning.get(token, ()), key=str)]
-        pairs |= {(result.columns[a], fetched.columns[b]): None for a, b in kept if b in fetched.columns}
+            pairs_of_group = [
+                (("is", value), f) for value, token in tokens for f in sorted(head.meaning.get(token, ()), key=str)
+            ]
+        pairs |= {(result.columns[a], fetched.columns[b]): None for a, b in pairs_of_group if b in fetched.columns}
     listed = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
     return listed[:, 0], listed[:, 1]
 
 
 def _read_out(program: Program, plan: SystemPlan, result: Features) -> None:
-    """B for the value of an answer row (0 for a set, minus B for every wrong item); -B for all others."""
+    """Set the logits: B for the value of an answer row, -B for all others; for a set, 0 - B per wrong item."""
     group = plan.groups[-1]
     tokens = plan.symbols.tokens(group.values)
     if not plan.coded_as_sets(group):
@@ -365,7 +373,7 @@ def _read_out(program: Program, plan: SystemPlan, result: Features) -> None:
 
 
 def system_string(placement: Placement) -> Program:
-    """The program of a chain of thought, for all steps."""
+    """Return the program of a chain of thought, parallel or not."""
     plan = placement.plan
     symbols = plan.symbols.vocabulary.symbols
     program = program_in_length(symbols, len(symbols), constant(placement.rows), "causal")

@@ -34,13 +34,13 @@ class FeaturePairs:
     feature: np.ndarray
 
     def of(self, elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(index in `elements`, feature) for every feature of these elements."""
+        """Return (index in `elements`, feature) for every feature of these elements."""
         order = np.argsort(self.element, kind="stable")
         starts = np.searchsorted(self.element[order], elements)
         stops = np.searchsorted(self.element[order], elements, side="right")
-        place = np.repeat(np.arange(len(elements)), stops - starts)
-        within = np.arange(place.size) - np.repeat(np.cumsum(stops - starts) - (stops - starts), stops - starts)
-        return place, self.feature[order][np.repeat(starts, stops - starts) + within]
+        index = np.repeat(np.arange(len(elements)), stops - starts)
+        within = np.arange(index.size) - np.repeat(np.cumsum(stops - starts) - (stops - starts), stops - starts)
+        return index, self.feature[order][np.repeat(starts, stops - starts) + within]
 
 
 @dataclass(frozen=True)
@@ -259,18 +259,21 @@ def _word_name(monoid: Monoid, element: int, tokens: tuple[str, ...]) -> str:
 
 
 def _with_symbols(tokens: tuple[str, ...], letters: np.ndarray, names: list[str]) -> tuple[tuple[str, ...], np.ndarray]:
-    """Symbols are the tokens, then the elements that are not the element of a token; a taken name gets a number."""
+    """Return the symbols, which are the tokens and then the other elements, and the symbol of every element.
+
+    A name that is already used gets a number.
+    """
     symbols = list(tokens)
-    taken = set(tokens)
+    used = set(tokens)
     symbol_of = np.full(len(names), -1)
     for token in reversed(range(len(tokens))):
         symbol_of[letters[token]] = token
     for element, name in enumerate(names):
         if symbol_of[element] >= 0:
             continue
-        while name in taken:
+        while name in used:
             name = f"{name}#{element}"
-        taken.add(name)
+        used.add(name)
         symbol_of[element] = len(symbols)
         symbols.append(name)
     return tuple(symbols), symbol_of
@@ -284,7 +287,7 @@ def products_vocabulary(products: Products, roles: Sequence[str]) -> Vocabulary:
 def symbols_with_elements(products: Products, vocabulary: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
     """(symbols, their elements): letters, products, and the identity for mask, pad and begin."""
     letters = np.arange(len(products.letters))
-    others = np.flatnonzero(products.symbol_of >= len(products.letters))
+    products_only = np.flatnonzero(products.symbol_of >= len(products.letters))
     neutral = [i for role, i in vocabulary.special.items() if role in ("mask", "pad", "begin")]
-    symbols = np.concatenate([letters, products.symbol_of[others], np.array(neutral, dtype=np.int64)])
-    return symbols, np.concatenate([products.letters, others, np.zeros(len(neutral), dtype=np.int64)])
+    symbols = np.concatenate([letters, products.symbol_of[products_only], np.array(neutral, dtype=np.int64)])
+    return symbols, np.concatenate([products.letters, products_only, np.zeros(len(neutral), dtype=np.int64)])

@@ -28,7 +28,7 @@ from unmask.weights.size_limits import check_units
 def product_loop(products: Products, vocabulary: Vocabulary, length: Expression) -> Program:
     """Two looped layers: fetch both factors, then recognise their product."""
     coding = products.coding
-    program, here, address = _rows_of_a_level(vocabulary, length)
+    program, row_code, address = _rows_of_a_level(vocabulary, length)
     product = program.register("product", products.element_names)
     left = program.register("left", coding.left_names)
     right = program.register("right", coding.right_names)
@@ -39,13 +39,13 @@ def product_loop(products: Products, vocabulary: Vocabulary, length: Expression)
 
     gather = program.layer()
     for side, target in (("left", left), ("right", right)):
-        fetch_features(lookup(gather, address[side], here), coding, side, product, target)
-    clear(itself(gather, here), product, left, right, missing)
+        fetch_features(lookup(gather, address[side], row_code), coding, side, product, target)
+    clear(itself(gather, row_code), product, left, right, missing)
     multiply_features(gather.mlp, coding, left, right, missing)
     recognise(program.layer().mlp, coding, missing, program.one, [], product)
     program.loop = 0, len(program.layers)
 
-    _deliver(program, vocabulary, here, product, verdict[accepting_elements(products).astype(np.int64)])
+    _deliver(program, vocabulary, row_code, product, verdict[accepting_elements(products).astype(np.int64)])
     return program
 
 
@@ -54,7 +54,7 @@ def matrix_loop(automaton: Automaton, vocabulary: Vocabulary, length: Expression
     check_units(path_count(automaton), f"a loop over the maps of {automaton.states:,} states")
     pairs = reachable_pairs(automaton)
     number = {pair: i for i, pair in enumerate(pairs)}
-    program, here, address = _rows_of_a_level(vocabulary, length)
+    program, row_code, address = _rows_of_a_level(vocabulary, length)
     names = [f"q{q}→q{s}" for q, s in pairs]
     state, left, right = (program.register(name, names) for name in ("map", "left", "right"))
     verdict = program.register("verdict", ("rejected", "accepted"))
@@ -65,8 +65,8 @@ def matrix_loop(automaton: Automaton, vocabulary: Vocabulary, length: Expression
 
     layer = program.layer()
     for side, target in (("left", left), ("right", right)):
-        lookup(layer, address[side], here).copy(state, target)
-    clear(itself(layer, here), state, left, right)
+        lookup(layer, address[side], row_code).copy(state, target)
+    clear(itself(layer, row_code), state, left, right)
     first, second, third = _paths(pairs, automaton.states)
     units = layer.mlp.units(first.size, bias=-ONE)
     layer.mlp.read(units, left[first])
@@ -76,7 +76,7 @@ def matrix_loop(automaton: Automaton, vocabulary: Vocabulary, length: Expression
 
     from_start = np.array([i for i, (q, _) in enumerate(pairs) if q == automaton.start])
     ends = np.array([int(automaton.accepting[pairs[i][1]]) for i in from_start])
-    _deliver(program, vocabulary, here, state[from_start], verdict[ends])
+    _deliver(program, vocabulary, row_code, state[from_start], verdict[ends])
     return program
 
 
@@ -135,13 +135,15 @@ def _paths(pairs: list[tuple[int, int]], states: int) -> tuple[np.ndarray, np.nd
 def _rows_of_a_level(vocabulary: Vocabulary, length: Expression) -> tuple[Program, Columns, dict[str, Columns]]:
     """A program over the N rows and the pad, the code of its rows, and the addresses of their two factors."""
     program = program_in_length(vocabulary.symbols, len(vocabulary.symbols), length + 1)
-    here = program.code("here", n)
+    row_code = program.code("here", n)
     address = {side: program.code(f"{side} address", loop_child(i)) for i, side in enumerate(("left", "right"))}
-    return program, here, address
+    return program, row_code, address
 
 
-def _deliver(program: Program, vocabulary: Vocabulary, here: Columns, product_at: Columns, verdict: Columns) -> None:
+def _deliver(
+    program: Program, vocabulary: Vocabulary, row_code: Columns, product_at: Columns, verdict: Columns
+) -> None:
     """After the loop, let every row look up row 0; its logits say whether that product accepts."""
-    lookup_row(program.layer(), 0, here).copy(product_at, verdict)
+    lookup_row(program.layer(), 0, row_code).copy(product_at, verdict)
     program.read_out(vocabulary.everything, program.one, -B)
     program.read_out(vocabulary.verdicts, program.columns("verdict"), B)

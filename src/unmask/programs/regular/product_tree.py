@@ -232,7 +232,7 @@ def product_node(
         layer = program.layer()
         _multiply(layer, products, registers)
         if hop:
-            clear(itself(layer, registers.here), *registers.of_one_hop)
+            clear(itself(layer, registers.row_code), *registers.of_one_hop)
         if hop < hops - 1:
             _fill(layer.mlp, program.layer().mlp, products, registers)
     unit = layer.mlp.units(1, bias=ONE)
@@ -255,9 +255,9 @@ class _ProductRegisters:
     last: Columns
     inner: Columns
     masked: Columns
-    here: Columns
+    row_code: Columns
     address: list[Columns]
-    own: list[Columns]
+    as_factor: list[Columns]
     factor: list[Columns]
     absent: list[Columns]
     ready: Columns
@@ -282,9 +282,9 @@ class _ProductRegisters:
             last=program.flag("last row", n.equals(tree.rows - 1)),
             inner=program.flag("inner row", n < tree.rows - 1),
             masked=program.register("masked"),
-            here=program.code("here", n, room=tree.room),
+            row_code=program.code("here", n, room=tree.room),
             address=[program.code(f"{s} address", f, room=tree.room) for s, f in zip(SIDES, tree.factors, strict=True)],
-            own=[program.register(f"as {s}", names) for s, names in zip(SIDES, features, strict=True)],
+            as_factor=[program.register(f"as {s}", names) for s, names in zip(SIDES, features, strict=True)],
             factor=[program.register(s, names) for s, names in zip(SIDES, features, strict=True)],
             absent=[program.register(f"{s} masked") for s in SIDES],
             ready=program.register("ready"),
@@ -307,16 +307,16 @@ def _embed(program: Program, products: Products, vocabulary: Vocabulary, registe
     symbols, elements = symbols_with_elements(products, vocabulary)
     if registers.filled is not None:
         symbols, elements = symbols[symbols != vocabulary["mask"]], elements[symbols != vocabulary["mask"]]
-    for pairs, columns in zip((products.coding.left, products.coding.right), registers.own, strict=True):
-        place, feature = pairs.of(elements)
-        program.embed(symbols[place], columns[feature])
+    for pairs, columns in zip((products.coding.left, products.coding.right), registers.as_factor, strict=True):
+        index, feature = pairs.of(elements)
+        program.embed(symbols[index], columns[feature])
 
 
 def _multiply(layer: LayerBuilder, products: Products, registers: _ProductRegisters) -> None:
     """Layer 1: both factors, whether they exist, and the features that their product lacks."""
     for side in (0, 1):
-        fetch = lookup(layer, registers.address[side], registers.here)
-        fetch.copy(registers.own[side], registers.factor[side])
+        fetch = lookup(layer, registers.address[side], registers.row_code)
+        fetch.copy(registers.as_factor[side], registers.factor[side])
         fetch_absence(fetch, registers.masked, registers.filled, registers.absent[side])
     multiply_features(layer.mlp, products.coding, *registers.factor, registers.missing)
 
@@ -329,7 +329,7 @@ def _fill(first: MlpBuilder, second: MlpBuilder, products: Products, registers: 
     first.write(conjunction(first, registers.masked, [[*filled, *np.concatenate(registers.absent)]]), fills)
     second.write(conjunction(second, fills, [[]]), filled)
     units = recognise(second, coding, registers.missing, fills, [])
-    for pairs, own in zip((coding.left, coding.right), registers.own, strict=True):
+    for pairs, own in zip((coding.left, coding.right), registers.as_factor, strict=True):
         second.write(units[pairs.element], own[pairs.feature])
 
 
@@ -350,20 +350,23 @@ def _read_out(program: Program, products: Products, vocabulary: Vocabulary, regi
 
 
 def _suppress(program: Program, vocabulary: Vocabulary, written: Columns, registers: _ProductRegisters) -> None:
-    """-B for symbols out of place, and -B for all once a row is decided, from which B twice lifts the chosen one.
+    """Set the logit -B for symbols that the row cannot hold, and for all symbols once the row is decided.
 
-    These columns are before those of the choice, so that the sum runs -B, -B, 0, B.
+    These columns are before those of the choice, so that the sum of the chosen symbol runs -B, -B, 0, B.
     """
     program.read_out(written, registers.last, -B)
     program.read_out(vocabulary.verdicts, registers.inner, -B)
     for symbols in (written, vocabulary.verdicts):
         program.read_out(symbols, registers.ready, -B)
-    others = set(vocabulary.everything.tolist()) - set(written.tolist()) - set(vocabulary.verdicts.tolist())
-    program.read_out(sorted(others), program.one, -B)
+    other_symbols = set(vocabulary.everything.tolist()) - set(written.tolist()) - set(vocabulary.verdicts.tolist())
+    program.read_out(sorted(other_symbols), program.one, -B)
 
 
 def tree_planner(vocabulary: Vocabulary, length: Expression, *, hops: int = 1) -> Program:
-    """u = masked ∧ ¬(left factor masked) ∧ ¬(right factor masked); what earlier hops fill counts as written."""
+    """Return the planner: u = masked ∧ ¬(left factor masked) ∧ ¬(right factor masked).
+
+    A slot that an earlier hop of the same pass fills counts as written.
+    """
     tree = queue_tree(length)
     hops = hops if tree.waits else 1
     return readiness_planner(vocabulary, tree.rows, tree.factors if tree.waits else (), hops=hops)

@@ -29,17 +29,17 @@ def state_chain(automaton: Automaton, vocabulary: Vocabulary, length: Expression
     letters = [*vocabulary.input_symbols, *(["begin"] if begin else [])]
     states = [f"q{q}" for q in range(automaton.states)]
     # symbol t is emitted by the row before its own row, and depends on letter t
-    turn = n - (N + (begin - 1))
-    here = program.code("here", n)
-    address = program.code("letter address", choose(turn < steps, turn.positive_part(), 0))
-    state = program.register("state", states, OneHot(choose(turn.equals(0), automaton.start, -1)))
+    letter_index = n - (N + (begin - 1))
+    row_code = program.code("here", n)
+    address = program.code("letter address", choose(letter_index < steps, letter_index.positive_part(), 0))
+    state = program.register("state", states, OneHot(choose(letter_index.equals(0), automaton.start, -1)))
     own = program.register("own letter", letters)
     letter = program.register("letter", letters)
     following = [program.register(f"next state, copy {i}", states) for i in (1, 2)]
     accepted, rejected = program.register("accepted", 2), program.register("rejected", 2)
     # twice, and after the choice: B - B - B = -B suppresses symbols out of place
-    last = program.flag("last step", turn >= steps - 1, 2)
-    inner = program.flag("earlier step", turn < steps - 1, 2)
+    last = program.flag("last step", letter_index >= steps - 1, 2)
+    inner = program.flag("earlier step", letter_index < steps - 1, 2)
 
     program.embed(np.arange(vocabulary.letters), own[: vocabulary.letters])
     if begin:
@@ -48,7 +48,7 @@ def state_chain(automaton: Automaton, vocabulary: Vocabulary, length: Expression
     program.embed(written, state)
 
     layer = program.layer()
-    lookup(layer, address, here).copy(own, letter)
+    lookup(layer, address, row_code).copy(own, letter)
     moves = automaton.delta if not begin else np.hstack([automaton.delta, np.arange(automaton.states)[:, None]])
     _move(layer, moves, automaton.accepting, state, letter, following, (rejected, accepted))
 
@@ -81,7 +81,7 @@ def _move(
     mlp.read(units, letter[a])
     for target in following:
         mlp.write(units, target[reached])
-    for target, wanted in zip(verdicts, (False, True), strict=True):
-        deciding = units[accepting[reached] == wanted]
+    for target, accepts in zip(verdicts, (False, True), strict=True):
+        deciding = units[accepting[reached] == accepts]
         for column in target:
             mlp.write(deciding, column)

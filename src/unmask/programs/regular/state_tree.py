@@ -66,12 +66,10 @@ class StateLayout:
 WeightedColumns = tuple[Columns, Coefficient]
 
 
-def state_node(
-    automaton: Automaton, vocabulary: Vocabulary, geometry: StateLayout, *, own_slot: bool = False
-) -> Program:
-    """The program; the symbols after the letters are the states. `own_slot` as for `product_node`."""
-    program = Program(vocabulary.symbols, len(vocabulary.symbols), geometry.length, geometry.rows, geometry.attention)
-    registers = _StateRegisters.of(program, automaton, vocabulary, geometry)
+def state_node(automaton: Automaton, vocabulary: Vocabulary, layout: StateLayout, *, own_slot: bool = False) -> Program:
+    """Return the program of every row; symbols after the letters are states. `own_slot` as in `product_node`."""
+    program = Program(vocabulary.symbols, len(vocabulary.symbols), layout.length, layout.rows, layout.attention)
+    registers = _StateRegisters.of(program, automaton, vocabulary, layout)
     written = vocabulary.letters + np.arange(automaton.states)
     program.embed(np.arange(vocabulary.letters), registers.letter)
     program.embed(written, registers.arrived)
@@ -79,14 +77,14 @@ def state_node(
 
     first, second = program.layer(), program.layer()
     _follow_left(first, automaton, registers)
-    _follow_right(second, automaton, registers, waits=geometry.waits, own_slot=own_slot)
-    _say_if_ready(second.mlp, registers, waits=geometry.waits)
+    _follow_right(second, automaton, registers, waits=layout.waits, own_slot=own_slot)
+    _say_if_ready(second.mlp, registers, waits=layout.waits)
     _read_out(program, vocabulary, written, registers, own_slot=own_slot)
     return program
 
 
 class _Fetched:
-    """The result of a lookup: a letter, a state, or a mask."""
+    """The registers for the result of a lookup: a letter, a state, or a mask."""
 
     def __init__(self, program: Program, side: str, letters: Sequence[str], states: Sequence[str]) -> None:
         self.letter = program.register(f"{side} letter", letters)
@@ -122,26 +120,26 @@ class _StateRegisters:
 
     @classmethod
     def of(
-        cls, program: Program, automaton: Automaton, vocabulary: Vocabulary, geometry: StateLayout
+        cls, program: Program, automaton: Automaton, vocabulary: Vocabulary, layout: StateLayout
     ) -> "_StateRegisters":
         states, letters = [f"q{q}" for q in range(automaton.states)], vocabulary.input_symbols
-        node_bits, state_bits = bits_for(geometry.nodes), bits_for(automaton.states)
-        own_state = choose(geometry.right_absent, geometry.state, 0)
+        node_bits, state_bits = bits_for(layout.nodes), bits_for(automaton.states)
+        own_state = choose(layout.right_absent, layout.state, 0)
         return cls(
             masked=program.register("masked"),
             letter=program.register("own letter", letters),
             arrived=program.register("own state", states),
-            node=program.code("node", geometry.node, node_bits),
-            state=program.code("state", geometry.state, state_bits),
-            own=program.register("q", states, OneHot(geometry.state, only=geometry.slot)),
-            left=program.code("left node", geometry.left, node_bits),
-            left_state=program.code("left state", geometry.left_state, state_bits),
-            right=program.code("right node", geometry.right, node_bits),
-            right_state=program.code("right state", own_state, state_bits, only=geometry.right_fixed),
-            fixed=program.flag("right is fixed", geometry.right_fixed),
+            node=program.code("node", layout.node, node_bits),
+            state=program.code("state", layout.state, state_bits),
+            own=program.register("q", states, OneHot(layout.state, only=layout.slot)),
+            left=program.code("left node", layout.left, node_bits),
+            left_state=program.code("left state", layout.left_state, state_bits),
+            right=program.code("right node", layout.right, node_bits),
+            right_state=program.code("right state", own_state, state_bits, only=layout.right_fixed),
+            fixed=program.flag("right is fixed", layout.right_fixed),
             absent=[
-                program.flag("left absent", geometry.left_absent),
-                program.flag("right absent", geometry.right_absent),
+                program.flag("left absent", layout.left_absent),
+                program.flag("right absent", layout.right_absent),
             ],
             fetched=[_Fetched(program, side, letters, states) for side in ("left", "right")],
             middle=program.register("r", states),
@@ -151,8 +149,8 @@ class _StateRegisters:
             accepted=program.register("accepted", 2),
             rejected=program.register("rejected", 2),
             # twice, and after the choice: B - B - B = -B suppresses symbols out of place
-            last=program.flag("last row", n.equals(geometry.rows - 1), 2),
-            inner=program.flag("inner row", n < geometry.rows - 1, 2),
+            last=program.flag("last row", n.equals(layout.rows - 1), 2),
+            inner=program.flag("inner row", n < layout.rows - 1, 2),
         )
 
     @property
@@ -204,7 +202,7 @@ def _follow_right(
 
 
 def _say_if_ready(mlp: MlpBuilder, registers: _StateRegisters, *, waits: bool) -> None:
-    """ready = no factor is masked, if a row may find a masked factor."""
+    """ready = no factor is masked; always 1 if all factors are written."""
     unit = mlp.units(1, bias=ONE)
     for fetched in registers.fetched if waits else []:
         mlp.read(unit, fetched.masked, -ONE)
@@ -214,7 +212,7 @@ def _say_if_ready(mlp: MlpBuilder, registers: _StateRegisters, *, waits: bool) -
 def _read_out(
     program: Program, vocabulary: Vocabulary, written: np.ndarray, registers: _StateRegisters, *, own_slot: bool
 ) -> None:
-    """-B for all symbols, B twice for the choice, and -B twice for symbols out of place."""
+    """Set the logits: -B for all symbols, B twice for the choice, -B twice for symbols that the row cannot hold."""
     holdable = np.concatenate([written, vocabulary.verdicts])
     never = np.setdiff1d(vocabulary.everything, holdable)
     program.read_out(vocabulary.everything if own_slot else never, program.one, -B)
@@ -268,7 +266,7 @@ def diffusion_slots(length: int, states: int) -> int:
     return max(0, length - 2) * states + 1
 
 
-def diffusion_geometry(length: int, states: int) -> StateLayout:
+def diffusion_layout(length: int, states: int) -> StateLayout:
     """The queue of `product_tree`, with each node spread over |Q| slots."""
     slot = n >= N
     number = (n - N) // states
@@ -290,13 +288,13 @@ def diffusion_geometry(length: int, states: int) -> StateLayout:
     )
 
 
-def state_planner(vocabulary: Vocabulary, geometry: StateLayout) -> Program:
+def state_planner(vocabulary: Vocabulary, layout: StateLayout) -> Program:
     """Choose a masked slot once neither factor is masked; the rows of one node are all written in one step."""
-    states = geometry.states
-    first_row = [choose(f < N, f, N + states * (f - N)) for f in (geometry.left, geometry.right)]
-    children = (first_row[0] + geometry.left_state, first_row[1]) if geometry.waits else ()
-    room = max(geometry.rows, (states + 1) * geometry.length)
-    return readiness_planner(vocabulary, constant(geometry.rows), children, room=constant(room))
+    states = layout.states
+    first_row = [choose(f < N, f, N + states * (f - N)) for f in (layout.left, layout.right)]
+    children = (first_row[0] + layout.left_state, first_row[1]) if layout.waits else ()
+    room = max(layout.rows, (states + 1) * layout.length)
+    return readiness_planner(vocabulary, constant(layout.rows), children, room=constant(room))
 
 
 def parallel_block(length: int, states: int) -> int:
@@ -309,7 +307,7 @@ def _level_width(length: int) -> int:
     return max(1, (length + 1) // 2)
 
 
-def parallel_geometry(length: int, states: int) -> StateLayout:
+def parallel_layout(length: int, states: int) -> StateLayout:
     """The levels of `product_tree`, with each entry spread over |Q| rows."""
     steps, block, width = max(1, tree_steps(length)), parallel_block(length, states), _level_width(length)
     rows = length + steps * block
@@ -324,8 +322,8 @@ def parallel_geometry(length: int, states: int) -> StateLayout:
     for side in (0, 1):
         child = 2 * entry + side
         inside = choose(level.equals(0), child < N, child < width)
-        place = choose(level.equals(0), child, N + width * (level - 1) + child)
-        factors.append(choose(slot, choose(inside, place, node), n))
+        position = choose(level.equals(0), child, N + width * (level - 1) + child)
+        factors.append(choose(slot, choose(inside, position, node), n))
         missing.append(choose(slot, 1 - inside, 0))
     return StateLayout(
         length=length,

@@ -1,6 +1,6 @@
 """Proofs for every length N at once: what `unmask prove PROBLEM` does.
 
-`prove_lengths` is the entry point. A proof is a list of obligations (`obligations`), each settled by a closure over
+`prove_lengths` is the entry point. A proof is a list of obligations (`obligations`). Each is settled by a closure over
 finitely many states, by an SMT solver, or by comparison.
 
 | module                              | content                                                               |
@@ -13,6 +13,6 @@ finitely many states, by an SMT solver, or by comparison.
 | `head_reads`                        | which row a head reads, for every N                                   |
 | `row_tables`                        | what a row computes from what its heads read                          |
 | `letter_coverage`                   | which letters the node of a tree covers                               |
-| `expected_weights`, `compiled_lengths` | does `compile` write the weights of the family at these lengths?   |
+| `expected_weights`, `compiled_lengths` | comparison of the family with what `compile` writes at some lengths |
 | `family_certificate`                | the certificate for `python -m unmask.checker.families`               |
 """

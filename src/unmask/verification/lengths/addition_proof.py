@@ -19,7 +19,7 @@ import numpy as np
 from unmask.compilers.circuit_compiler import AdditionFamily
 from unmask.numerics.arithmetic import Precision, add, multiply
 from unmask.programs.program import Program
-from unmask.verification.lengths.head_reads import RowsBelow, at_most_of, reads_of, require_copies, weights_among_any
+from unmask.verification.lengths.head_reads import RowsBelow, reads_of, require_copies, rows_below_of, weights_among_any
 from unmask.verification.lengths.obligations import AnyRow, Arithmetic, ObligationFailed, Term, reachable_closure
 from unmask.verification.lengths.row_tables import NEVER, RowVectors
 from unmask.verification.transformer_layer import SomeColumns
@@ -157,7 +157,7 @@ class _AdditionPredictor(_AdditionTransformer):
         asked = [arithmetic.at(read.address, self.kinds.last) for read in reads]
         letters = [arithmetic.z3.And(at >= 0, at < arithmetic.N) for at in asked]
         arithmetic.require("layout: the last slot looks at letters", arithmetic.z3.And(*letters))
-        below = at_most_of(self.program, LATEST_LAYER, self.precision, arithmetic, self.name)
+        below = rows_below_of(self.program, LATEST_LAYER, self.precision, arithmetic, self.name)
         self._order(below)
         self.settle(
             "rows: any number of rows add what the last pair of equal bits determines",

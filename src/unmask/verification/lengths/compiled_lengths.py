@@ -1,11 +1,11 @@
-"""Problem × kind × lengths: does `compile` write the family's weights at these lengths?
+"""Comparison of the family with the models that `compile` writes, at some lengths.
 
-The statement is about what `compile` writes. The proof is about the family. The two are compared here, entry by entry,
-at some lengths: short ones, the neighbours of powers of two, and a few that a hash of the statement selects. A fault of
-the compiler at one other length is not seen by this comparison.
+The statement is about the models that `compile` writes. The proof is about the family. This module compares the two,
+entry by entry, at some lengths: short ones, the neighbours of powers of two, and a few that a hash of the statement
+selects. It does not detect a fault of the compiler that occurs only at another length.
 
-Beyond these lengths the formulas of positions and sizes are compared: what `Expression.evaluate` gives, which the
-compiler uses, with the value of the tree, which the proof is about.
+At longer lengths it compares only the formulas of positions and sizes: the values of `Expression.evaluate`, which the
+compiler uses, with the values of the syntax trees, which the proof is about.
 """
 
 import hashlib
@@ -13,6 +13,7 @@ import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,7 +32,7 @@ from unmask.weights.size_limits import LARGEST_ACTIVATION
 from unmask.weights.storage import load, save
 
 FIRST = (2, 3, 4, 8, 9, 31, 37, 100, 128, 1000)
-"""Compared even if the weights are large."""
+"""Lengths that are compared even if the weights are large."""
 THEN = (5, 7, 63, 64, 65, 127, 129, 255, 256, 257, 511, 512, 513)
 HASHED = ((101, 250), (101, 600), (251, 600), (601, 2000))
 """A hash of the statement selects one length of each interval."""
@@ -47,40 +48,41 @@ MOST_ROWS = 1 << 39
 
 
 def hashed_lengths(statement: str) -> tuple[int, ...]:
-    """Lengths that depend on the statement: the same in every run, and spread over the intervals of `HASHED`."""
-    found = []
-    for number, (first, last) in enumerate(HASHED):
-        digest = hashlib.sha256(f"{number} {statement}".encode()).digest()
-        found.append(first + int.from_bytes(digest[:8], "big") % (last - first + 1))
-    return tuple(found)
+    """Return one length of each interval of `HASHED`; they depend on the statement alone."""
+    lengths = []
+    for i, (first, last) in enumerate(HASHED):
+        digest = hashlib.sha256(f"{i} {statement}".encode()).digest()
+        lengths.append(first + int.from_bytes(digest[:8], "big") % (last - first + 1))
+    return tuple(lengths)
 
 
 def lengths_to_compare(
     problem: Problem, family: ModelFamily, statement: str
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """(lengths at which models are compared, lengths that are left out because the models are large).
+    """Return (lengths at which models are compared, lengths that are omitted because the models are large).
 
     Models of lengths below the family's least are proved one by one.
     """
     least, padding = family.least, family.design.padding
-    small, large = [], []
+    compared, omitted = [], []
     for first in dict.fromkeys((*FIRST, *hashed_lengths(statement), *THEN)):
-        for length in (first, first + 1) if first > 100 else (first,):  # words of even length alone: the next one
+        # if no word has this length, the next one is compared
+        for length in (first, first + 1) if first > 100 else (first,):
             if length < least:
                 continue
             if padding.at(length) > MOST_SLOTS:
-                large.append(length)
+                omitted.append(length)
                 break
             if problem.has_length(length):
-                small.append(length)
+                compared.append(length)
                 break
-    small = list(dict.fromkeys(small))
-    most = max(LEAST_COMPARED, MOST_ENTRIES // _entries(family))
-    return tuple(sorted(small[:most])), tuple(sorted({*large, *small[most:]}))
+    compared = list(dict.fromkeys(compared))
+    count = max(LEAST_COMPARED, MOST_ENTRIES // _entry_count(family))
+    return tuple(sorted(compared[:count])), tuple(sorted({*omitted, *compared[count:]}))
 
 
-def _entries(family: ModelFamily) -> int:
-    """How many entries the weights of one length have, without positions."""
+def _entry_count(family: ModelFamily) -> int:
+    """Return the number of entries in the weights of one length, without positions."""
     total = 0
     for program in family.design.programs.values():
         edges = [*program.embedding, *program.readout]
@@ -98,37 +100,39 @@ def check_lengths(
     ledger: Ledger,
     compared: list[int],
 ) -> None:
-    """Settle one obligation for every length: the model is compiled, written, read again, and compared.
+    """Settle for every length that the model, compiled, saved and loaded, is the family's.
 
-    Lengths at which the two are the same are added to `compared`.
+    The lengths are added to `compared`.
     """
     for length in lengths:
         if length < family.least:
-            continue  # these models are not the family's; each is proved by itself
-
-        def show(length: int = length) -> str:
-            with TemporaryDirectory(prefix="unmask-") as scratch:
-                folder = Path(scratch) / "model"
-                try:
-                    save(compiler.compile(family.kind, length, precision), folder)
-                except TooLarge as error:
-                    raise ObligationFailed(f"`compile` rejects this length: {error}") from error
-                except ProblemError as error:
-                    raise ObligationFailed(f"`compile` rejects this length: {error}", (length,)) from error
-                model = load(folder)
-            if model.length != length or model.precision != precision:
-                raise ObligationFailed("the model has another length or precision", (length,))
-            return f"{compare(family, model):,} entries"
-
-        ledger.settle(f"N = {length}: `compile` writes the family's weights", "comparison", show)
+            continue  # such a model is not the family's; it is proved by itself
+        prove = partial(_compare_compiled, compiler, family, precision, length)
+        ledger.settle(f"N = {length}: `compile` writes the family's weights", "comparison", prove)
         compared.append(length)
 
 
+def _compare_compiled(compiler: Compiler, family: ModelFamily, precision: Precision, length: int) -> str:
+    """Compare the compiled model of one length with the family."""
+    with TemporaryDirectory(prefix="unmask-") as scratch:
+        folder = Path(scratch) / "model"
+        try:
+            save(compiler.compile(family.kind, length, precision), folder)
+        except TooLarge as error:
+            raise ObligationFailed(f"`compile` rejects this length: {error}") from error
+        except ProblemError as error:
+            raise ObligationFailed(f"`compile` rejects this length: {error}", (length,)) from error
+        model = load(folder)
+    if model.length != length or model.precision != precision:
+        raise ObligationFailed("the model has another length or precision", (length,))
+    return f"{compare(family, model):,} entries"
+
+
 def check_formulas(family: ModelFamily, ledger: Ledger) -> None:
-    """Settle that at long lengths the formulas of the family have the values of their trees."""
+    """Settle that at long lengths the formulas of the family have the values of their syntax trees."""
     formulas = list({id(formula): formula for formula in _formulas_in(family.design)}.values())
 
-    def show() -> str:
+    def prove() -> str:
         longest = 0
         for length in LONG_LENGTHS:
             if length < family.least:
@@ -136,31 +140,31 @@ def check_formulas(family: ModelFamily, ledger: Ledger) -> None:
             rows = length + family.design.padding.at(length)
             if not length <= rows < MOST_ROWS:
                 break  # beyond the positions that are computed with 64 bits
-            near = {0, 1, 2, length - 2, length - 1, length, length + 1, (length + rows) // 2, rows - 2, rows - 1}
-            where = np.array(sorted(n for n in near if 0 <= n < rows), dtype=np.int64)
+            listed = {0, 1, 2, length - 2, length - 1, length, length + 1, (length + rows) // 2, rows - 2, rows - 1}
+            n = np.array(sorted(row for row in listed if 0 <= row < rows), dtype=np.int64)
             for formula in formulas:
                 with np.errstate(all="ignore"):
-                    computed, wanted = formula.at_positions(length, where), values_at(formula, where, length)
-                if (computed != wanted).any():
-                    row = int(where[np.argmax(computed != wanted)])
+                    computed, expected = formula.at_positions(length, n), values_at(formula, n, length)
+                if (computed != expected).any():
+                    row = int(n[np.argmax(computed != expected)])
                     raise ObligationFailed(
                         f"at N = {length}, n = {row} the formula {formula} is not computed as it is written"
                     )
             longest = length
         return f"{len(formulas)} formulas, lengths beside powers of two up to N = {longest:,}"
 
-    ledger.settle("instance: formulas are evaluated in the order in which they are written", "comparison", show)
+    ledger.settle("instance: formulas are evaluated in the order in which they are written", "comparison", prove)
 
 
 def _formulas_in(value: Any) -> Iterator[Expression]:
-    """Every formula that an object holds, directly or in its parts."""
-    seen: set[int] = set()
+    """Yield every formula in an object, directly or in one of its parts."""
+    visited: set[int] = set()
     waiting = [value]
     while waiting:
         part = waiting.pop()
-        if id(part) in seen or isinstance(part, str | bytes | int | np.ndarray):
+        if id(part) in visited or isinstance(part, str | bytes | int | np.ndarray):
             continue
-        seen.add(id(part))
+        visited.add(id(part))
         if isinstance(part, Expression):
             yield part
         elif isinstance(part, Mapping):
@@ -171,15 +175,15 @@ def _formulas_in(value: Any) -> Iterator[Expression]:
             waiting += [getattr(part, field.name) for field in fields(part) if hasattr(part, field.name)]
 
 
-# Compiler × a length whose every use is recorded → does the code between a family and its model look at N?
+# Compiler × a traced length → does the code that makes a model from a family use N except in formulas?
 #
-#     formulas      `Expression.at_positions` may take the value of N: positions and sizes are functions of N
-#     comparisons   with a constant, if the outcome is the same for every N from the family's least to the limit
+#     formulas      `Expression.at_positions` may use the value of N: positions and sizes are functions of N
+#     comparisons   with a constant are allowed if every N from the family's least to the limit has the same outcome
 #     other uses    (N == 37, a table look-up, arithmetic, text, …) leave the obligation open
 #
-# The compiler runs once. All other lengths take the same path through its Python code, as far as the path depends on N
-# itself. Not recorded: what code does with values of formulas (rows, steps, slots, numbers of bits), and what NumPy
-# does with arrays of positions.
+# The compiler runs once. At all other lengths its Python code takes the same path, as far as the path depends on N
+# itself. The trace does not cover the use of values of formulas (rows, steps, slots, numbers of bits) and the
+# operations of NumPy on arrays of positions.
 
 
 BEYOND_LEAST = 8
@@ -187,14 +191,14 @@ BEYOND_LEAST = 8
 
 
 @dataclass
-class Uses:
-    """What was done with a length, other than taking its value for a formula."""
+class LengthUses:
+    """The recorded uses of a length, except for its value in formulas."""
 
     least: int
     last: int
     compared: int = 0
-    found: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
-    """(what and where, lengths at which it may matter)."""
+    recorded: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
+    """(the use and its place in the code, lengths at which it may matter)."""
 
     def compare(self, name: str, holds: Callable[[int, int], bool], number: int) -> None:
         """Record a comparison of N with a number."""
@@ -205,23 +209,26 @@ class Uses:
         if len(set(outcomes.values())) > 1:
             self.record(f"N {name} {number}", tuple(n for n in (number, number + 1, number - 1) if n in inside))
 
-    def record(self, what: str, lengths: tuple[int, ...] = ()) -> None:
+    def record(self, use: str, lengths: tuple[int, ...] = ()) -> None:
+        """Record a use of N by the innermost function outside this module."""
         frame = sys._getframe(2)
         while frame.f_back is not None and frame.f_code.co_filename == __file__:
             frame = frame.f_back
-        place = frame.f_code.co_filename.replace("\\", "/").rpartition("/unmask/")[2]
-        self.found.append((f"{what}, in {frame.f_code.co_name} ({place.rpartition('/')[2]}:{frame.f_lineno})", lengths))
+        file = frame.f_code.co_filename.replace("\\", "/").rpartition("/unmask/")[2]
+        self.recorded.append(
+            (f"{use}, in {frame.f_code.co_name} ({file.rpartition('/')[2]}:{frame.f_lineno})", lengths)
+        )
 
 
 class TracedLength(int):
-    """An integer that records what is done with it."""
+    """An integer that records how it is used."""
 
-    uses: Uses
+    uses: LengthUses
 
-    def __new__(cls, value: int, uses: Uses) -> "TracedLength":
-        made = super().__new__(cls, value)
-        made.uses = uses
-        return made
+    def __new__(cls, value: int, uses: LengthUses) -> "TracedLength":
+        length = super().__new__(cls, value)
+        length.uses = uses
+        return length
 
     def __int__(self) -> int:
         if sys._getframe(1).f_code is not Expression.at_positions.__code__:
@@ -250,11 +257,11 @@ def _comparison(name: str, sign: str) -> Callable[[TracedLength, Any], Any]:
 
 
 def _recorded(name: str) -> Callable[..., Any]:
-    def used(self: TracedLength, *others: Any) -> Any:
+    def record_use(self: TracedLength, *arguments: Any) -> Any:
         self.uses.record(f"N.{name}")
-        return getattr(int, name)(int.__index__(self), *others)
+        return getattr(int, name)(int.__index__(self), *arguments)
 
-    return used
+    return record_use
 
 
 for _name, _sign in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
@@ -272,25 +279,27 @@ for _name in (
 def require_formulas_alone(
     compiler: Compiler | None, family: ModelFamily, precision: Precision, ledger: Ledger
 ) -> None:
-    """Settle that a model of the family depends on N through formulas alone; with a compiler, its `compile` too."""
+    """Settle that models of the family depend on N through formulas alone; with a compiler, also the compiled ones."""
     least = max(family.least, LEAST_ASKED)  # the model of N = 0 is proved by itself
     bare = ModelFamily(family.kind, family.least, family.design, family.characters, {})
-    _settle("`Family.model_at` uses N in formulas alone", bare.model_at, least, precision, ledger)
+    _settle_uses("`Family.model_at` uses N in formulas alone", bare.model_at, least, precision, ledger)
     if compiler is not None:
 
         def compile_at(length: int, precision: Precision) -> Any:
             return compiler.compile(family.kind, length, precision)
 
-        _settle("`compile` uses N in formulas alone", compile_at, least, precision, ledger)
+        _settle_uses("`compile` uses N in formulas alone", compile_at, least, precision, ledger)
 
 
-def _settle(name: str, make: Callable[[int, Precision], Any], least: int, precision: Precision, ledger: Ledger) -> None:
-    def show() -> str:
-        uses = Uses(least, LARGEST_ACTIVATION)
+def _settle_uses(
+    name: str, make: Callable[[int, Precision], Any], least: int, precision: Precision, ledger: Ledger
+) -> None:
+    def prove() -> str:
+        uses = LengthUses(least, LARGEST_ACTIVATION)
         make(TracedLength(least + BEYOND_LEAST, uses), precision)
-        if uses.found:
-            what, lengths = uses.found[0]
-            raise ObligationFailed(f"the code also uses N in this way: {what}", lengths)
+        if uses.recorded:
+            use, lengths = uses.recorded[0]
+            raise ObligationFailed(f"the code also uses N in this way: {use}", lengths)
         return f"{uses.compared} comparisons, each with one outcome for N = {least} to {LARGEST_ACTIVATION:,}"
 
-    ledger.settle(f"instance: {name}", "tracing", show)
+    ledger.settle(f"instance: {name}", "tracing", prove)

@@ -1,4 +1,4 @@
-"""What proofs for every N are made of: the ledger of obligations, closures of finite state sets, and an SMT solver.
+"""The building blocks of proofs for every N: a ledger of obligations, closures of finite state sets, an SMT solver.
 
 A `Ledger` records each obligation and how it was settled. An obligation that cannot be proved ends the proof.
 """
@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import monotonic_ns, perf_counter
 from typing import Any, Generic, TypeVar
 
 from unmask.errors import UnmaskError
@@ -17,7 +17,7 @@ from unmask.verification.verdict import Obligation
 
 
 class ObligationFailed(Exception):
-    """An obligation that is not shown; `lengths` are values of N at which it may fail."""
+    """An obligation was not proved; `lengths` are values of N at which it may fail."""
 
     def __init__(self, reason: str, lengths: tuple[int, ...] = ()) -> None:
         super().__init__(reason)
@@ -25,8 +25,11 @@ class ObligationFailed(Exception):
 
 
 def internal_failure(error: AssertionError) -> str:
-    """The reason that a verdict gives for an assertion that failed in the compiler or in the prover."""
+    """Return the reason of a verdict for an assertion that failed in the compiler or in the prover."""
     return f"an internal check failed: {error}" if str(error) else "an internal check failed"
+
+
+Value = TypeVar("Value")
 
 
 @dataclass
@@ -35,30 +38,38 @@ class Ledger:
 
     obligations: list[Obligation] = field(default_factory=list)
     questions: dict[str, str] = field(default_factory=dict)
-    """What the solver was asked, in SMT-LIB, by the name of the obligation: it holds if the answer is `unsat`."""
+    """Questions to the solver, in SMT-LIB, by the name of the obligation, which holds if the answer is `unsat`."""
 
-    def settle(self, name: str, method: str, show: Callable[[], str | None]) -> None:
-        """Run `show`, which returns a detail if it succeeds and raises `Open` if it does not.
+    def settle(self, name: str, method: str, prove: Callable[[], str | None]) -> None:
+        """Run `prove` and record the obligation.
+
+        `prove` returns a detail for the report, or raises ObligationFailed if the obligation cannot be proved.
+        """
+        self.compute(name, method, lambda: (None, prove() or ""))
+
+    def compute(self, name: str, method: str, prove: Callable[[], tuple[Value, str]]) -> Value:
+        """Do the same for a proof that also computes a value: `prove` returns (value, detail). Return the value.
 
         A failed assertion proves nothing either: it leaves the obligation open.
         """
         start = perf_counter()
         try:
-            detail = show() or ""
-        except (ObligationFailed, AssertionError) as found:
-            reason = found if isinstance(found, ObligationFailed) else ObligationFailed(internal_failure(found))
-            self.obligations.append(Obligation(name, method, "open", perf_counter() - start, str(reason)))
-            raise reason from found
+            value, detail = prove()
+        except (ObligationFailed, AssertionError) as error:
+            failure = error if isinstance(error, ObligationFailed) else ObligationFailed(internal_failure(error))
+            self.obligations.append(Obligation(name, method, "open", perf_counter() - start, str(failure)))
+            raise failure from error
         self.obligations.append(Obligation(name, method, "proved", perf_counter() - start, detail))
+        return value
 
 
-# Starts × moves → every state that can be reached, or the shortest way to a wrong one.
+# Starts × moves → every reachable state, or a shortest path to a flawed one.
 #
-#     reachable = the least set that holds the starts and, with a state, whatever one more letter leads to
+#     reachable = the least set that contains the starts and the successors of its states
 #
-# A fold ⟨start; letter, letter, …⟩ of any length ends in a reachable state, and every reachable state is the end of
-# some fold. So a property of all reachable states is a property of the folds of every length, and the first state
-# without it, in order of distance, is the end of a shortest counterexample.
+# Folding letters into a start, ⟨start; letter, letter, …⟩, ends in a reachable state for any number of letters, and
+# every reachable state is the end of such a fold. So a property of all reachable states holds after every fold. The
+# search visits states in order of distance, so that the first flawed state is the end of a shortest counterexample.
 
 
 State = TypeVar("State", bound=Hashable)
@@ -69,12 +80,12 @@ MOST_STATES = 2_000_000
 
 
 class TooManyStates(Exception):
-    """A closure that does not close within the limit: nothing is decided."""
+    """The closure has more states than the limit, so that nothing is decided."""
 
 
 @dataclass(frozen=True)
 class Witness(Generic[State, Letter, Flaw]):
-    """A shortest fold that ends wrongly: the letters from a start, the state they lead to, and what is wrong there."""
+    """A shortest fold that ends in a flawed state: its start, its letters, the state, and the flaw."""
 
     start: State
     letters: tuple[Letter, ...]
@@ -84,9 +95,9 @@ class Witness(Generic[State, Letter, Flaw]):
 
 @dataclass(frozen=True)
 class Closure(Generic[State, Letter, Flaw]):
-    """How many states are reachable; the witness is None if and only if none of them is wrong.
+    """The number of reachable states; the witness is None if and only if none of them has a flaw.
 
-    With a witness the search stopped early, and `states` says how many it had seen.
+    With a witness, the search stopped early, and `states` is the number of states reached until then.
     """
 
     states: int
@@ -98,51 +109,52 @@ def reachable_closure(
     moves: Callable[[State], Iterable[tuple[Letter, State]]],
     flaw: Callable[[State], Flaw | None],
 ) -> Closure[State, Letter, Flaw]:
-    """Breadth first from the starts; `flaw` says what is wrong with a state in which a fold may end."""
-    before: dict[State, tuple[State, Letter] | None] = {}
+    """Search breadth first from the starts; `flaw` returns what is wrong with a state, None if nothing is."""
+    predecessor: dict[State, tuple[State, Letter] | None] = {}
     queue: deque[State] = deque()
     for start in starts:
-        if start not in before:
-            before[start] = None
+        if start not in predecessor:
+            predecessor[start] = None
             queue.append(start)
     while queue:
         state = queue.popleft()
-        wrong = flaw(state)
-        if wrong is not None:
-            return Closure(len(before), _way(before, state, wrong))
+        its_flaw = flaw(state)
+        if its_flaw is not None:
+            return Closure(len(predecessor), _witness(predecessor, state, its_flaw))
         for letter, following in moves(state):
-            if following not in before:
-                before[following] = (state, letter)
+            if following not in predecessor:
+                predecessor[following] = (state, letter)
                 queue.append(following)
-        if len(before) > MOST_STATES:
+        if len(predecessor) > MOST_STATES:
             raise TooManyStates(f"more than {MOST_STATES:,} states can be reached; the lemma is not decided")
-    return Closure(len(before), None)
+    return Closure(len(predecessor), None)
 
 
-def _way(before: dict[State, tuple[State, Letter] | None], state: State, flaw: Flaw) -> Witness[State, Letter, Flaw]:
-    letters, at = [], state
-    while (step := before[at]) is not None:
-        at, letter = step
+def _witness(
+    predecessor: dict[State, tuple[State, Letter] | None], state: State, flaw: Flaw
+) -> Witness[State, Letter, Flaw]:
+    letters, start = [], state
+    while (step := predecessor[start]) is not None:
+        start, letter = step
         letters.append(letter)
-    return Witness(at, tuple(reversed(letters)), state, flaw)
+    return Witness(start, tuple(reversed(letters)), state, flaw)
 
 
-# Positions as an SMT solver sees them: an expression in (n, N) becomes a term, a claim about all n and N a question.
+# Positions for an SMT solver: an expression in (n, N) becomes a term, and a claim about all n and N a question.
 #
-#     N    from 1 on, or from the family's least
-#     K    the power of two with K <= N < 2K            (what `power_of_two_below(N)` means)
-#     T    ⌈log2 N⌉                                      (what `log2_above(N)` means)
+#     N    from 1 on, or from the least length of the family
+#     K    the power of two with K <= N < 2K            `power_of_two_below(N)`
+#     T    ⌈log2 N⌉                                     `log2_above(N)`
 #
-# x mod y by a y that is not constant is only known by its range and where x lies in [-y, 2y); x div y by such a y is
-# only known where a proof names quotient and remainder (`Euclid`). So a claim that is proved holds, and a claim that is
-# not may hold all the same.
+# If y is not a constant, the solver knows the range of x mod y, and its value for x in [-y, 2y); it knows x div y only
+# where a proof names quotient and remainder (`Euclid`). So a proved claim holds, but a true claim may remain unproved.
 
 
 Term = Any
 """A term or a formula of the solver."""
 
 LEAST_ASKED = 1
-"""There is no K for N = 0: no proof here covers that length."""
+"""The least N that is asked about: for N = 0 there is no K."""
 PATIENCE = 20_000  # milliseconds for one question
 LOOK_EVERY = 1 / 20  # of a second
 
@@ -159,7 +171,7 @@ def solver_module() -> Any:
 
 @dataclass(frozen=True)
 class Euclid:
-    """dividend = quotient·divisor + remainder, 0 <= remainder < divisor: named by a proof, for one n."""
+    """dividend = quotient·divisor + remainder, 0 <= remainder < divisor, for one n; a proof names both numbers."""
 
     dividend: str
     divisor: str
@@ -169,7 +181,7 @@ class Euclid:
 
 @dataclass(frozen=True)
 class AnyRow:
-    """A row n: what is known of it, and quotients that a proof has named."""
+    """Any row n, with facts about it and the divisions that a proof has named."""
 
     n: Term
     facts: tuple[Term, ...] = ()
@@ -178,7 +190,7 @@ class AnyRow:
 
 @dataclass
 class Arithmetic:
-    """N with what is known of it, terms for expressions, and questions that go into a ledger."""
+    """N and the facts about it, the terms of expressions, and questions, which are recorded in a ledger."""
 
     ledger: Ledger
     least: int
@@ -197,32 +209,33 @@ class Arithmetic:
         self._fresh = 0
 
     def variable(self, name: str) -> Term:
+        """Return a new number about which nothing is known."""
         self._fresh += 1
         return self.z3.Int(f"{name}!{self._fresh}")
 
     def function(self, name: str) -> Term:
-        """A function from numbers to numbers of which nothing is known."""
+        """Return a new function from numbers to numbers about which nothing is known."""
         self._fresh += 1
         return self.z3.Function(f"{name}!{self._fresh}", self.z3.IntSort(), self.z3.IntSort())
 
     def row(self) -> AnyRow:
-        """Any number n."""
+        """Return any row n, about which nothing is known."""
         return AnyRow(self.variable("n"))
 
     def at(self, expression: Expression, row: AnyRow) -> Term:
-        """The value at a row."""
+        """Return the value of an expression at a row."""
         return self.term(expression, row.n, row.euclid)
 
     def term(self, expression: Expression, n: Term, euclid: Sequence[Euclid] = ()) -> Term:
-        """The value at n; what is known of its parts is added to the facts."""
+        """Return the value of an expression at n; facts about its divisions are added to the facts about N."""
         return self.term_of(expression, {"n": n, "N": self.N}, euclid)
 
     def term_of(self, expression: Expression, variables: Mapping[str, Term], euclid: Sequence[Euclid] = ()) -> Term:
-        """The value for these values of the variables."""
-        return fold(expression, lambda node, parts: self._node(node, parts, variables, euclid))
+        """Return the value of an expression for these values of its variables."""
+        return fold(expression, lambda node, operands: self._node(node, operands, variables, euclid))
 
     def _node(
-        self, node: Expression, parts: list[Term], variables: Mapping[str, Term], euclid: Sequence[Euclid]
+        self, node: Expression, operands: list[Term], variables: Mapping[str, Term], euclid: Sequence[Euclid]
     ) -> Term:
         z3, operator = self.z3, node.operator
         if operator == "variable" and node.name in variables:
@@ -232,33 +245,33 @@ class Arithmetic:
         if operator in ("power of two below", "log2 above") and node.operands[0].is_variable("N"):
             return self.K if operator == "power of two below" else self.T
         if operator == "pos":
-            return z3.If(parts[0] > 0, parts[0], 0)
+            return z3.If(operands[0] > 0, operands[0], 0)
         if operator == "if":
-            return z3.If(parts[0] != 0, parts[1], parts[2])
+            return z3.If(operands[0] != 0, operands[1], operands[2])
         if operator in ("mod", "div"):
-            return self._divided(node, parts, euclid)
-        if len(parts) == 2 and operator in BINARY:
-            return BINARY[operator](parts[0], parts[1])
-        if len(parts) == 2 and operator in COMPARED:
-            return z3.If(COMPARED[operator](parts[0], parts[1]), z3.IntVal(1), z3.IntVal(0))
+            return self._divided(node, operands, euclid)
+        if len(operands) == 2 and operator in BINARY:
+            return BINARY[operator](operands[0], operands[1])
+        if len(operands) == 2 and operator in COMPARED:
+            return z3.If(COMPARED[operator](operands[0], operands[1]), z3.IntVal(1), z3.IntVal(0))
         raise ObligationFailed(f"{node} is not a formula that the solver supports")
 
-    def _divided(self, node: Expression, parts: list[Term], euclid: Sequence[Euclid]) -> Term:
-        x, y = parts
+    def _divided(self, node: Expression, operands: list[Term], euclid: Sequence[Euclid]) -> Term:
+        x, y = operands
         divisor = node.operands[1]
         if divisor.operator == "constant" and divisor.value > 0:
             return x % y if node.operator == "mod" else x / y
-        for known in euclid:
-            if (known.dividend, known.divisor) == (str(node.operands[0]), str(divisor)):
-                return known.remainder if node.operator == "mod" else known.quotient
+        for division in euclid:
+            if (division.dividend, division.divisor) == (str(node.operands[0]), str(divisor)):
+                return division.remainder if node.operator == "mod" else division.quotient
         if node.operator == "div":
             raise ObligationFailed(f"{node} divides by an expression that is not a constant")
         return self.remainder(x, y)
 
     def remainder(self, x: Term, y: Term) -> Term:
-        """x mod y, of which little is known."""
+        """Return x mod y, as a new number with the facts that hold for every x."""
         r, z3 = self.variable("remainder"), self.z3
-        # true of every x and every y > 0; nothing is said of y <= 0
+        # these hold for every x and every y > 0; nothing is assumed for y <= 0
         self.facts.append(
             z3.Implies(
                 y > 0,
@@ -273,13 +286,14 @@ class Arithmetic:
         )
         return r
 
-    def require(self, name: str, goal: Term, given: Sequence[Term] = ()) -> None:
-        """The goal follows from what is given, for all N and all values of what else occurs in it."""
-        self.ledger.settle(name, "SMT", lambda: self._ask(name, goal, given))
+    def require(self, name: str, goal: Term, facts: Sequence[Term] = ()) -> None:
+        """Settle that the goal follows from these facts, for all N and all values of its other numbers."""
+        self.ledger.settle(name, "SMT", lambda: self._ask(name, goal, facts))
 
-    def _ask(self, name: str, goal: Term, given: Sequence[Term]) -> None:
+    def _ask(self, name: str, goal: Term, facts: Sequence[Term]) -> None:
+        """Ask the solver whether the goal follows, and before that whether the facts are satisfiable."""
         solver = self.z3.Solver()
-        solver.add(*self.facts, *given)
+        solver.add(*self.facts, *facts)
         if self._answer(solver) != self.z3.sat:
             raise ObligationFailed(
                 "the solver finds no example of the assumptions; if they contradict each other, every "
@@ -295,43 +309,41 @@ class Arithmetic:
             raise ObligationFailed(f"it does not follow; the solver's example has N = {length}", (length,))
         raise ObligationFailed(f"the solver cannot decide it ({solver.reason_unknown()})")
 
-    def values(self, terms: Sequence[Term], given: Sequence[Term], most: int) -> list[tuple[int, ...]]:
-        """All tuples of values that the terms may have under what is given."""
+    def values(self, terms: Sequence[Term], facts: Sequence[Term], most: int) -> list[tuple[int, ...]]:
+        """Return all tuples of values that the terms can have under these facts."""
         solver = self.z3.Solver()
-        solver.add(*self.facts, *given)
-        found: list[tuple[int, ...]] = []
+        solver.add(*self.facts, *facts)
+        tuples: list[tuple[int, ...]] = []
         while (answer := self._answer(solver)) == self.z3.sat:
             model = solver.model()
-            values = tuple(model.eval(term, model_completion=True).as_long() for term in terms)
-            found.append(values)
-            if len(found) > most:
+            value_tuple = tuple(model.eval(term, model_completion=True).as_long() for term in terms)
+            tuples.append(value_tuple)
+            if len(tuples) > most:
                 raise ObligationFailed(f"more than {most} combinations of flags occur")
-            solver.add(self.z3.Or(*(term != value for term, value in zip(terms, values, strict=True))))
+            solver.add(self.z3.Or(*(term != value for term, value in zip(terms, value_tuple, strict=True))))
         if answer != self.z3.unsat:
             raise ObligationFailed("the solver does not decide which flags occur")
-        return sorted(found)
+        return sorted(tuples)
 
     def _answer(self, solver: Any) -> Any:
-        """What the solver says within the budget. It works in a thread, so that this one can be interrupted."""
+        """Return the solver's answer within the time limit; it runs in a thread, so that it can be interrupted."""
         check()
         deadline = current().deadline
-        solver.set("timeout", PATIENCE if deadline is None else max(1, min(PATIENCE, _left(deadline))))
-        solver.set("ctrl_c", False)  # or it would take the signal for itself, and go on
-        with ThreadPoolExecutor(1) as aside:
-            asked = aside.submit(solver.check)
+        solver.set("timeout", PATIENCE if deadline is None else max(1, min(PATIENCE, _milliseconds_left(deadline))))
+        solver.set("ctrl_c", False)  # otherwise the solver would handle the signal itself and continue
+        with ThreadPoolExecutor(1) as pool:
+            future = pool.submit(solver.check)
             try:
-                while not wait([asked], LOOK_EVERY).done:
+                while not wait([future], LOOK_EVERY).done:
                     check()
             except BaseException:
                 solver.interrupt()
                 raise
         check()
-        return asked.result()
+        return future.result()
 
 
-def _left(deadline: int) -> int:
-    from time import monotonic_ns
-
+def _milliseconds_left(deadline: int) -> int:
     return (deadline - monotonic_ns()) // 1_000_000
 
 

@@ -1,11 +1,12 @@
 """Problem × kind → proved for every N, refuted at one N, or unknown with the obligation that is open.
 
-    N below the family's least     the folder itself, by the prover of folders; N = 0 in any case, and the first three
-                                   lengths of a family of circuits
-    every N from there on          the family: heads, rows, layout, language (one file per kind)
-    an obligation that is open     folders of small N and of the N that the solver names, by the prover of folders
+    N below the least of the family   the prover of model folders proves each model; N = 0 in any case, and the first
+                                      three lengths of a family of circuits
+    every N from there on             obligations about the family: heads, rows, layout, language (one file per kind)
+    an obligation stays open          the prover of model folders searches for a counterexample, at small N and at the
+                                      N of the solver's example
 
-A refutation is a word that a folder gets wrong, or a folder beyond its bounds; whatever else is open leaves it unknown.
+A refutation is a word with a wrong answer, or a model beyond its bounds. An open obligation without one means unknown.
 """
 
 import json
@@ -38,11 +39,10 @@ from unmask.verification.lengths.regular_loops import prove_chain, prove_looped
 from unmask.verification.lengths.regular_trees import LanguageClaim, prove_diffusion, prove_parallel
 from unmask.verification.lengths.system_proof import prove_system, system_statement
 from unmask.verification.lengths.system_slots import SystemClaim
-from unmask.verification.outcomes import outcomes
+from unmask.verification.model_outcomes import outcomes
 from unmask.verification.verdict import ProofRecord, Status, Verdict
-from unmask.verification.words.deciders import symbol_numbers, token_numbers
 from unmask.verification.words.equivalence import prove_comparison
-from unmask.verification.words.references import Comparison, reference_of
+from unmask.verification.words.references import Comparison, reference_of, symbol_numbers, token_numbers
 from unmask.weights.kinds import KINDS, Kind
 from unmask.weights.model import Model
 
@@ -55,10 +55,10 @@ PROVERS: dict[str, Callable[[LanguageClaim], None]] = {
     "cot": prove_chain,
 }
 TRIED = 10
-"""Lengths at which a refutation is looked for."""
+"""A counterexample is searched for at the lengths below this one."""
 LONGEST_TRIED = 600
 COMPARED_LENGTHS = 3
-"""Lengths from the least of a family of circuits on, at which its model is compared with the textbook circuit."""
+"""The number of lengths at which the model of a circuit family is compared with the textbook circuit."""
 
 TRUSTED = (
     "`compile` at the lengths that were not compared: the compilers' `compile`, `Family.model_at`, `program_at`, "
@@ -82,20 +82,21 @@ TRUSTED = (
     "and that `SystemPlan.fits` accepts only lengths that the family's plan describes.",
     "Positions are computed with 64 bits, for N < 2^40. Larger models are refused.",
 )
-"""What a proof for every length relies on without proving it."""
+"""The assumptions of a proof for every length."""
 
 
 @dataclass(frozen=True, eq=False)
 class LengthCertificate:
-    """The questions that the SMT solver was asked; for a proved regular language also the claim, to be replayed."""
+    """The questions to the SMT solver and, for a proved regular language, the claim that a checker can replay."""
 
     questions: dict[str, str]
     claim: LanguageClaim | None = None
 
     def files(self) -> dict[str, str]:
-        asked = [f"; {name}\n{text}(reset)\n" for name, text in self.questions.items()]
+        """Return the content of the certificate's files, by suffix."""
+        questions = [f"; {name}\n{text}(reset)\n" for name, text in self.questions.items()]
         replayed = {} if self.claim is None else {".family.json": json.dumps(certificate_of(self.claim)) + "\n"}
-        return {".smt2": "".join(asked), **replayed}
+        return {".smt2": "".join(questions), **replayed}
 
 
 @dataclass(frozen=True)
@@ -105,16 +106,16 @@ class WrongModel:
     length: int
     word: str | None
     expected: str | None
-    got: str | None
+    actual: str | None
 
 
 def unreached(name: str, kind: str, precision: int, reason: str) -> Verdict:
-    """Return the verdict for a problem about which nothing was tried."""
+    """Return unknown for a problem that no proof was tried for."""
     return unknown_statement(f"{_subject(name, kind, precision)} is correct for every word of length N.", reason)
 
 
 def unknown_statement(statement: str, reason: str, trusted: tuple[str, ...] = TRUSTED) -> Verdict:
-    """Return unknown for a statement of which no obligation was tried."""
+    """Return unknown for a statement that no proof was tried for."""
     record = ProofRecord(statement, trusted=trusted)
     return Verdict.of_record("unknown", record, reason=reason, certificate=LengthCertificate({}))
 
@@ -122,7 +123,7 @@ def unknown_statement(statement: str, reason: str, trusted: tuple[str, ...] = TR
 def every_length(
     problem: Problem, compiler: Compiler, kind: Kind, precision: int, engine: Engine, lengths: Sequence[int] = ()
 ) -> Verdict:
-    """Prove a problem for any kind and precision; `lengths` are compared in addition to those of every proof."""
+    """Prove a problem for a kind and a precision, given as numbers; compare the compiled models at `lengths`, too."""
     if kind not in KINDS:
         raise ProblemError(f"unknown kind {kind!r}; use one of {', '.join(KINDS)}")
     if not 1 <= precision <= 8:
@@ -146,16 +147,16 @@ def prove_every_length(
     lengths: tuple[int, ...] | None = None,
     also: Sequence[int] = (),
 ) -> Verdict:
-    """Prove the statement about the family that the compiler instantiates, or about another family in its place.
+    """Prove that every model of a family is correct; the family is by default the one that the compiler instantiates.
 
-    At `lengths` (by default those of `lengths_to_compare`) and at those of `also`, what the compiler writes is compared
+    At `lengths` (by default those of `lengths_to_compare`) and at those of `also`, the compiled models are compared
     with the family entry by entry.
     """
     offered = compiler.for_every_length(kind, precision)
     if offered is None:
         raise ValueError(f"{problem.name} is compiled separately for each length, so it has no family to prove")
-    own = family in (None, offered.family)
-    attempt = _Attempt(problem, compiler, offered, kind, precision, engine, family or offered.family, own)
+    compiled = family in (None, offered.family)
+    attempt = _Attempt(problem, compiler, offered, kind, precision, engine, family or offered.family, compiled)
     if attempt.family is not None:
         lengths, attempt.not_compared = (
             lengths_to_compare(problem, attempt.family, attempt.statement) if lengths is None else (lengths, ())
@@ -163,8 +164,8 @@ def prove_every_length(
         attempt.lengths = tuple(dict.fromkeys((*lengths, *also)))
     try:
         return attempt.answer()
-    except (OutOfTime, TooLarge) as end:
-        return attempt.unknown(str(end))
+    except (OutOfTime, TooLarge) as error:
+        return attempt.unknown(str(error))
 
 
 def _subject(name: str, kind: str, precision: int) -> str:
@@ -173,6 +174,8 @@ def _subject(name: str, kind: str, precision: int) -> str:
 
 @dataclass
 class _Attempt:
+    """One attempt to prove the statement, with the obligations that are settled so far."""
+
     problem: Problem
     compiler: Compiler
     offered: ForEveryLength
@@ -180,8 +183,8 @@ class _Attempt:
     precision: Precision
     engine: Engine
     family: ModelFamily | None
-    own: bool
-    """Whether it is the compiler's own family."""
+    compiled: bool
+    """Whether the family is the one that the compiler instantiates."""
     lengths: tuple[int, ...] = ()
     not_compared: tuple[int, ...] = ()
     ledger: Ledger = field(default_factory=Ledger)
@@ -230,10 +233,11 @@ class _Attempt:
             length=wrong.length,
             counterexample=wrong.word,
             expected=wrong.expected,
-            got=wrong.got,
+            got=wrong.actual,
         )
 
     def answer(self) -> Verdict:
+        """Try the proof; if an obligation stays open, search for a counterexample."""
         if self.family is None:
             return self.unknown(self.offered.why_none)
         if self.kind not in PROVERS:
@@ -243,21 +247,21 @@ class _Attempt:
         reason, claim = None, None
         try:
             for length in range(self._first_length):
-                self._short(length)
+                self._require_single_length(length)
             claim = self._prove(arithmetic)
             lengths = dict.fromkeys((*range(LEAST_ASKED), *self.lengths))
             check_lengths(self.compiler, self.family, self.precision, lengths, self.ledger, self.compared)
-            if self.own:
+            if self.compiled:
                 check_formulas(self.family, self.ledger)
                 regular = self.offered.system is None and self.offered.circuits is None
                 compiled = self.compiler if regular else None
                 require_formulas_alone(compiled, self.family, self.precision, self.ledger)
-        except ObligationFailed as found:
-            reason, suspects = str(found), found.lengths
-        except (NotAFamily, WeightsError) as found:
-            reason = str(found)
-        except AssertionError as found:
-            reason = internal_failure(found)
+        except ObligationFailed as error:
+            reason, suspects = str(error), error.lengths
+        except (NotAFamily, WeightsError) as error:
+            reason = str(error)
+        except AssertionError as error:
+            reason = internal_failure(error)
         if reason is None:
             return self._verdict("proved", claim=claim)
         refuted = self._refutation(suspects)
@@ -268,17 +272,17 @@ class _Attempt:
 
     @property
     def _first_length(self) -> int:
-        """Folders below it are proved by themselves.
+        """Models of smaller lengths are proved one by one.
 
-        Of a family of circuits these are also the first that the proof covers: it holds them against a definition that
-        is written there once more, and here they are compared with the problem.
+        For a family of circuits these include the first lengths of the family: the proof for every length compares the
+        family with definitions of its own, and these lengths are compared with the problem itself.
         """
         assert self.family is not None
         least = max(self.family.least, LEAST_ASKED)
         return least if self.offered.circuits is None else least + COMPARED_LENGTHS
 
     def _prove(self, arithmetic: Arithmetic) -> LanguageClaim | None:
-        """All obligations; of a regular language, the claim that a certificate is about."""
+        """Settle all obligations of the family; for a regular language, return the proved claim."""
         if isinstance(self.family, AdditionFamily):
             prove_addition(self.family, self.precision, arithmetic)
             return None
@@ -292,51 +296,54 @@ class _Attempt:
         PROVERS[self.kind](claim)
         return claim
 
-    def _short(self, length: int) -> None:
-        """The folder of one length, against the problem."""
+    def _require_single_length(self, length: int) -> None:
+        """Settle that the model of one length solves the problem."""
 
-        def show() -> str:
+        def prove() -> str:
             try:
                 model = self._model(length)
             except ProblemError as error:
                 if self.offered.system is None or self.offered.circuits is not None:
-                    raise  # what is wrong is wrong at every length: a precision, say
+                    raise  # an error that does not depend on the length, such as a wrong precision
                 raise ObligationFailed(f"`compile` writes no model of this length: {error}") from error
-            verdict = self._folder(model)
+            verdict = self._prove_model(model)
             if verdict.status != "proved":
                 raise ObligationFailed(verdict.reason or f"refuted by {verdict.counterexample!r}", (length,))
             return "the folder"
 
         if self.problem.has_length(length):
-            self.ledger.settle(f"N = {length}: the folder", "prover of folders", show)
+            self.ledger.settle(f"N = {length}: the folder", "prover of folders", prove)
         else:
             self.ledger.settle(f"N = {length}: there are no words of this length", "enumeration", lambda: None)
 
     def _claim(self, arithmetic: Arithmetic) -> LanguageClaim:
+        """Return the claim that the family decides the problem's language; settle that its letters are read."""
         assert self.family is not None
-        family, found = self.family, []
+        family = self.family
         automaton = self.problem.specification(family.least)
         if not isinstance(automaton, Automaton) or automaton is not self.problem.automaton:
             raise ObligationFailed("the problem has no automaton that is the same for every length")
 
-        def show() -> str:
+        def prove() -> tuple[LanguageClaim, str]:
             model = self._model(family.least)
-            question = self._comparison(model)
-            unread = question.unread("prove")
+            comparison = self._comparison(model)
+            unread = comparison.unread("prove")
             if unread is not None:
                 raise ObligationFailed(unread.reason or "a letter of the problem is not read", (model.length,))
             if model.aliases:
                 raise ObligationFailed("the family has aliases")
-            found.append((symbol_numbers(model, question.letters), token_numbers(automaton, question.letters)))
-            return f"{len(question.letters)} letters"
+            letters = comparison.letters
+            tokens, numbers = symbol_numbers(model, letters), token_numbers(automaton, letters)
+            return LanguageClaim(
+                family, self.precision, automaton, tokens, numbers, arithmetic
+            ), f"{len(letters)} letters"
 
-        self.ledger.settle("letters: every letter of the problem is read", "enumeration", show)
-        return LanguageClaim(family, self.precision, automaton, *found[0], arithmetic)
+        return self.ledger.compute("letters: every letter of the problem is read", "enumeration", prove)
 
     def _model(self, length: int) -> Model:
-        """The folder of a length; `compile` may write another where the family would not fit."""
+        """Return the compiled model of a length; for another family and from its least length on, its own model."""
         assert self.family is not None
-        if self.own or length < self.family.least:
+        if self.compiled or length < self.family.least:
             return self.compiler.compile(self.kind, length, self.precision)
         return self.family.model_at(length, self.precision)
 
@@ -344,27 +351,27 @@ class _Attempt:
         run_words = partial(outcomes, engine=self.engine)
         return Comparison(model, reference_of(model, self.problem, run_words), run_words)
 
-    def _folder(self, model: Model):
+    def _prove_model(self, model: Model):
         return prove_comparison(self._comparison(model))
 
     def _refutation(self, suspects: tuple[int, ...]) -> WrongModel | None:
-        """The first length at which a folder is wrong, or takes more than it may."""
-        for length in self._lengths(suspects):
+        """Return the first model that is wrong or beyond its bounds; None if there is none among the tried lengths."""
+        for length in self._suspected_lengths(suspects):
             try:
                 model = self._model(length)
-                if (beyond := self._beyond(model)) is not None:
+                if (beyond := self._beyond_bounds(model)) is not None:
                     return beyond
-                verdict = self._folder(model)
+                verdict = self._prove_model(model)
             except (AssertionError, UnmaskError):
-                continue  # no folder of this length: nothing is refuted by it
+                continue  # a length without a model refutes nothing
             if verdict.status == "refuted":
                 return WrongModel(length, verdict.counterexample, verdict.expected, verdict.got)
         return None
 
-    def _lengths(self, suspects: tuple[int, ...]) -> Iterator[int]:
+    def _suspected_lengths(self, suspects: tuple[int, ...]) -> Iterator[int]:
         yield from dict.fromkeys((*(s for s in suspects if 0 <= s <= LONGEST_TRIED), *range(TRIED)))
 
-    def _beyond(self, model: Model) -> WrongModel | None:
+    def _beyond_bounds(self, model: Model) -> WrongModel | None:
         steps, padding = self.compiler.bound(self.kind, model.length)
         if model.steps <= steps and model.padding <= padding:
             return None
@@ -376,22 +383,22 @@ class _Attempt:
         )
 
 
-# Verdict about every N → a page: the statement, every obligation with how it was settled, and what is trusted.
+# Verdict about every N → a page: the statement, every obligation with its method and result, and the assumptions.
 
 
 def report(answer: Verdict, seconds: float, *, html: bool) -> str:
-    """The page, as HTML or Markdown."""
+    """Return the page as HTML or Markdown."""
     assert answer.record is not None
     return "\n".join((_html if html else _markdown)(answer, answer.record, seconds)) + "\n"
 
 
 def compared_lengths(record: ProofRecord) -> str:
-    """The sentence that says at which lengths the compiler's output was compared with what is proved."""
+    """Return the sentence with the lengths at which compiled models were compared with the proof."""
     if not record.compared:
         return "No compiled model was compared with this proof."
     listed = ", ".join(map(str, record.compared))
-    left = f" Not at N = {', '.join(map(str, record.not_compared))}: too large." if record.not_compared else ""
-    return f"The compiled models were compared with this proof, entry by entry, at N = {listed}.{left}"
+    omitted = f" Not at N = {', '.join(map(str, record.not_compared))}: too large." if record.not_compared else ""
+    return f"The compiled models were compared with this proof, entry by entry, at N = {listed}.{omitted}"
 
 
 def _verdict(answer: Verdict) -> str:
@@ -424,7 +431,7 @@ def _markdown(answer: Verdict, record: ProofRecord, seconds: float) -> Iterator[
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown shows as it is."""
+    """Return the text with the special characters of Markdown escaped."""
     return "".join(f"\\{c}" if c in "\\|*_<>[]" else c for c in " ".join(text.split()))
 
 

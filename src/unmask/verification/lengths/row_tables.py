@@ -48,11 +48,11 @@ class RowVectors:
         self.width = self.transformer.width
         self._columns = {name: made.columns(name) for name in made.registers}
         place = np.arange(self.width)
-        self._values = [[SparseProduct(h.wv, self.compact, place=place) for h in la.heads] for la in self._layers]
+        self._values = [[SparseProduct(h.wv, self.compact, input_rows=place) for h in la.heads] for la in self._layers]
         self._domain = CaseVectors(self.compact)
         self._mlps = [self._domain.prepared(layer.mlp) for layer in self._layers]
         self._bounds: dict[int, _Bound] = {}
-        self._out = SparseProduct(self.transformer.out.transposed(), self.compact, every=True, place=place)
+        self._out = SparseProduct(self.transformer.out.transposed(), self.compact, every=True, input_rows=place)
         self._out_order = np.argsort(self._out.columns)
 
     @property
@@ -184,7 +184,7 @@ class _Bound:
         w1 = mlp.w1
         self._width, self._size = w1.shape
         doubled = Matrix.from_entries((2 * self._width, self._size), 2 * w1.row + (w1.value < 0), w1.column, w1.value)
-        self._product = SparseProduct(doubled, compact, every=True, place=np.arange(2 * self._width))
+        self._product = SparseProduct(doubled, compact, every=True, input_rows=np.arange(2 * self._width))
 
     def reduced(self, lowest: np.ndarray, highest: np.ndarray) -> PreparedMlp:
         """The MLP without the units that are 0 for all such rows, which add nothing."""

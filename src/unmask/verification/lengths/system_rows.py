@@ -29,7 +29,13 @@ from unmask.programs.program import Program
 from unmask.recurrences.interpreter import found_by, gathered, result_of
 from unmask.recurrences.rule_functions import called
 from unmask.recurrences.slots import Slots
-from unmask.verification.lengths.head_reads import HeadRead, SeenRows, comparisons_of, seen_of, weights_among_any
+from unmask.verification.lengths.head_reads import (
+    HeadRead,
+    VisibleRows,
+    comparisons_of,
+    visible_rows_of,
+    weights_among_any,
+)
 from unmask.verification.lengths.obligations import ObligationFailed, Term, reachable_closure
 from unmask.verification.lengths.row_tables import NEVER, RowVectors, in_parts
 from unmask.verification.lengths.system_slots import AnySlot, BranchRows, Operand, Search, SystemClaim, impossible
@@ -122,7 +128,7 @@ class Gathers:
 
     def __init__(self, claim: SystemClaim, program: Program, rows: RowVectors, name: str) -> None:
         self.claim, self.rows = claim, rows
-        self.seen = seen_of(program, LAYER, claim.precision, claim.arithmetic, name)
+        self.seen = visible_rows_of(program, LAYER, claim.precision, claim.arithmetic, name)
         self.shown = [self._shown(seen) for seen in self.seen]
         for seen, shown in zip(self.seen, self.shown, strict=True):
             self._targets(seen, shown)
@@ -130,7 +136,7 @@ class Gathers:
         self._reports: dict[Search, list[RowReport]] = {}
         self._check_reads()
 
-    def _shown(self, seen: SeenRows) -> list[Search]:
+    def _shown(self, seen: VisibleRows) -> list[Search]:
         """The searches whose rows are not hidden."""
         arithmetic, shown = self.claim.arithmetic, []
         for slot in self.claim.everywhere:
@@ -144,7 +150,7 @@ class Gathers:
             raise ObligationFailed(f"{seen.name} sees the rows of no read over a range, or of two of one group")
         return shown
 
-    def _targets(self, seen: SeenRows, shown: list[Search]) -> None:
+    def _targets(self, seen: VisibleRows, shown: list[Search]) -> None:
         """The code of a slot is its number; a row that finds has that of its slot; any other that of some slot."""
         arithmetic, space, name = self.claim.arithmetic, self.claim.space, seen.name
         z3 = arithmetic.z3
@@ -206,7 +212,7 @@ class Gathers:
         arithmetic = self.claim.arithmetic
         for seen, shares in zip(self.seen, self.shares, strict=True):
 
-            def show(seen: SeenRows = seen, shares: Shares = shares) -> str:
+            def show(seen: VisibleRows = seen, shares: Shares = shares) -> str:
                 return shares.weigh(seen.weight, self.claim.precision)
 
             arithmetic.ledger.settle(f"{seen.name}: a share is 0 if and only if every row adds 0", "closure", show)

@@ -441,7 +441,7 @@ class SystemClaim:
         """(dividend, divisor, d, e): see `Space.any_slot`."""
         full = self.block(group).full
         assert full is not None, "a plan for every N consists of full boxes"
-        box, place = full.box, full.place
+        box, place = full.box, full.offset
         last = len(box.sizes) - 1
         for d in range(last):
             stride = in_length(product_of(box.sizes[d + 1 :]))

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from unmask.errors import UnmaskError
-from unmask.samplers.benchmark_subject import Order, Subject
+from unmask.samplers.predictors import HuggingFacePredictor
+from unmask.samplers.problem_subject import Order, Subject
 from unmask.samplers.remasking_rules import P2
-from unmask.samplers.sampled_predictors import HuggingFacePredictor
 from unmask.samplers.sampling_loop import masks, sample
 from unmask.samplers.write_once_rules import FastDllm, Llada
 from unmask.weights.storage import save
 
-from .test_sampler_benchmark import Sorted
+from .test_problem_comparison import Sorted
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("torch", "transformers"))
 needs_torch = pytest.mark.skipif(not INSTALLED, reason="torch and transformers are not installed")

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any, Protocol
 
-from unmask.samplers.benchmark_subject import Order, Subject, WrongWrite
 from unmask.samplers.line_plot import Point, Series
+from unmask.samplers.problem_subject import Order, Subject, WrongWrite
 from unmask.samplers.report_page import ReportTable, html_report, report_plot
 from unmask.samplers.sampling_loop import Sample
 
@@ -82,8 +82,8 @@ class SamplerResult:
 def budgets_for(slots: int, steps: int) -> tuple[int, ...]:
     """Return budgets of N, 2N/3, N/2, N/2 − 1 and N/4 passes for N slots, and the model's own number of passes."""
     half = ceil(slots / 2)
-    wanted = {slots, ceil(2 * slots / 3), half, half - 1, ceil(slots / 4), steps}
-    return tuple(sorted((b for b in wanted if b >= 1), reverse=True))
+    budgets = {slots, ceil(2 * slots / 3), half, half - 1, ceil(slots / 4), steps}
+    return tuple(sorted((budget for budget in budgets if budget >= 1), reverse=True))
 
 
 def examine(
@@ -91,9 +91,9 @@ def examine(
 ) -> Iterator[SamplerResult]:
     """Measure the model's own planner, then every sampler."""
     order = Order(subject)
-    own = measured(order, None, subject.own)
+    own_run = measured(order, None, subject.own)
     yield SamplerResult(
-        OWN, "resamples" if subject.predictor.model.kind == "mdm" else "declines", (own,), _if_right(own)
+        OWN, "resamples" if subject.predictor.model.kind == "mdm" else "declines", (own_run,), _if_right(own_run)
     )
     for entry in entries:
         yield _examined(order, entry, tuple(budgets), seed)
@@ -117,26 +117,26 @@ def measured(order: Order, steps: int | None, sampled: Sample) -> Run:
 
 def _examined(order: Order, entry: Contestant, budgets: tuple[int, ...], seed: int) -> SamplerResult:
     subject = order.subject
-    known: dict[int, Run] = {}
+    run_at: dict[int, Run] = {}
 
     def run(steps: int) -> Run | None:
-        if steps not in known:
+        if steps not in run_at:
             sampled = entry.sampled(subject, steps, seed)
             if sampled is not None:
-                known[steps] = measured(order, steps if entry.takes_steps else None, sampled)
-        return known.get(steps)
+                run_at[steps] = measured(order, steps if entry.takes_steps else None, sampled)
+        return run_at.get(steps)
 
     label, meaning = entry.label, entry.remasks
     if not entry.takes_steps:
         only = run(1)
         assert only is not None
         return SamplerResult(label, meaning, (only,), _if_right(only))
-    runs = tuple(made for made in map(run, budgets) if made is not None)
-    right = [steps for steps in known if known[steps].right == 1]
-    if not right:
+    runs = tuple(measured_run for measured_run in map(run, budgets) if measured_run is not None)
+    right_budgets = [steps for steps in run_at if run_at[steps].right == 1]
+    if not right_budgets:
         return SamplerResult(label, meaning, runs, None)
-    high = min(right)
-    low = max((steps for steps in known if steps < high), default=0)
+    high = min(right_budgets)
+    low = max((steps for steps in run_at if steps < high), default=0)
     while high - low > 1:
         middle = (low + high) // 2
         tried = run(middle)
@@ -209,17 +209,17 @@ class ExamReport:
 
     def _row(self, result: SamplerResult) -> tuple[str, ...]:
         by_budget = {run.steps: run for run in result.runs}
-        own = by_budget.get(None)
-        wrong = next((run for run in result.runs if run.right < 1), None)
-        shown = wrong or (result.runs[-1] if result.runs else None)
+        free = by_budget.get(None)
+        wrong_run = next((run for run in result.runs if run.right < 1), None)
+        shown_run = wrong_run or (result.runs[-1] if result.runs else None)
         return (
             result.sampler,
             *(shown_share(by_budget[b].right) if b in by_budget else "" for b in self.budgets),
-            "" if own is None else f"{shown_share(own.right)} in {own.passes}",
+            "" if free is None else f"{shown_share(free.right)} in {free.passes}",
             "–" if result.least is None else str(result.least.passes),
             "–" if result.least is None else f"{result.least.tokens_per_pass:.2f}",
-            "" if shown is None else _share(shown),
-            "" if wrong is None or wrong.first_wrong is None else wrong.first_wrong.sentence,
+            "" if shown_run is None else _share(shown_run),
+            "" if wrong_run is None or wrong_run.first_wrong is None else wrong_run.first_wrong.sentence,
         )
 
     def everything(self) -> ReportTable:

@@ -1,6 +1,6 @@
-"""Request → PlaygroundQuestion → AskedProblem: what the page asks, checked before any work is done, and its compiler.
+"""Request → PlaygroundQuestion → RequestedProblem: a checked request, then its problem and compiler.
 
-A PROBLEM is written as on the command line, except that nothing may name a file: a circuit is pasted as ASCII AIGER, a
+A PROBLEM is written as on the command line, except that it may not name a file: a circuit is pasted as ASCII AIGER, a
 grammar as `cfg:` and its rules. `program:` takes the name of a program in `programs/`, never code.
 """
 
@@ -23,7 +23,7 @@ from unmask.problems.circuit_problems import pasted_circuit
 from unmask.problems.grammar_problems import GrammarProblem
 from unmask.problems.problem import Problem
 from unmask.problems.program_problems import ProgramProblem
-from unmask.verification.outcomes import outcome_of_symbols
+from unmask.verification.model_outcomes import outcome_of_symbols
 from unmask.weights.kinds import DIFFUSION, KINDS, Kind
 from unmask.weights.model import Model
 
@@ -46,7 +46,7 @@ ERRORS = DocumentErrors(
 )
 
 
-def _spoken(choices: tuple[str, ...]) -> msgspec.Meta:
+def _one_of(choices: tuple[str, ...]) -> msgspec.Meta:
     return must_be(f"one of {', '.join(choices)}")
 
 
@@ -55,8 +55,8 @@ class PlaygroundQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
     problem: Annotated[str, must_be("a string")]
     word: Annotated[str, must_be("a string")]
-    kind: Annotated[Kind, _spoken(KINDS)] = "mdm"
-    planner: Annotated[PlannerName, _spoken(PLANNERS)] = "own"
+    kind: Annotated[Kind, _one_of(KINDS)] = "mdm"
+    planner: Annotated[PlannerName, _one_of(PLANNERS)] = "own"
     k: Annotated[
         int,
         msgspec.Meta(ge=1, le=request_limits.LARGEST_K),
@@ -130,7 +130,7 @@ PRECISION = 2
 
 
 @dataclass(frozen=True)
-class AskedProblem:
+class RequestedProblem:
     """The problem of a request, for words of one length."""
 
     question: PlaygroundQuestion
@@ -159,9 +159,9 @@ class AskedProblem:
             raise ProblemError(
                 f"{shortened(self.problem.name)} does not compile to {kind}; choose {', '.join(self.kinds)}"
             )
-        return _checked(self.compiler.compile(kind, length, Precision(PRECISION)))
+        return _check_model_size(self.compiler.compile(kind, length, Precision(PRECISION)))
 
-    def right(self, word: str, outputs: int) -> str | None:
+    def correct_answer(self, word: str, outputs: int) -> str | None:
         """Return the right answer for a word; None if the problem has none."""
         return str(self.problem.outcome(word).last(outputs)) if self.problem.has_answers else None
 
@@ -175,9 +175,9 @@ class AskedProblem:
         return list(islice(self.problem.words(length, random.Random(length)), count))
 
 
-def asked_problem(question: PlaygroundQuestion) -> AskedProblem:
+def requested_problem(question: PlaygroundQuestion) -> RequestedProblem:
     """Read the problem; this never opens a file, and a problem contains no code."""
-    return AskedProblem(question, _problem(question))
+    return RequestedProblem(question, _problem(question))
 
 
 def _problem(question: PlaygroundQuestion) -> Problem:
@@ -191,15 +191,15 @@ def _problem(question: PlaygroundQuestion) -> Problem:
     return parse_problem(question.problem)
 
 
-def _checked(model: Model) -> Model:
+def _check_model_size(model: Model) -> Model:
     _check("the model has", model.rows, request_limits.ROWS, "rows")
     _check("the model has", max(t.width for t in model.transformers.values()), request_limits.WIDTH, "columns")
     return model
 
 
-def _check(what: str, size: int, most: int, unit: str) -> None:
+def _check(subject: str, size: int, most: int, unit: str) -> None:
     if size > most:
         raise TooLarge(
-            f"{what} {size:,} {unit}, and the playground allows {most:,}; use a shorter word or a smaller "
+            f"{subject} {size:,} {unit}, and the playground allows {most:,}; use a shorter word or a smaller "
             "problem, or use `unmask compile`"
         )

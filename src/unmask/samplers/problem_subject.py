@@ -17,9 +17,9 @@ from unmask.problems.catalogue import parse_problem
 from unmask.problems.problem import Problem, is_plain
 from unmask.reasoners.cached_run import CachePolicy, CanvasLayout, cached_run
 from unmask.reasoners.run_words import run_batch
-from unmask.samplers.sampled_predictors import CompiledPredictor
+from unmask.samplers.predictors import CompiledPredictor
 from unmask.samplers.sampling_loop import Sample, Write, masks
-from unmask.verification.outcomes import outcome_of_symbols
+from unmask.verification.model_outcomes import outcome_of_symbols
 from unmask.verification.words.references import answer_count
 from unmask.weights.kinds import DIFFUSION, Kind
 
@@ -109,8 +109,8 @@ class Subject:
         """Return for which words the answer is that of the oracle, [batch]."""
         model = self.predictor.model
         rows = (model.symbols(row[-self.outputs :]) for row in sample.sequences)
-        said = [str(outcome_of_symbols(model, symbols, self.symbols)) for symbols in rows]
-        return np.array([a == b for a, b in zip(said, self.answers, strict=True)])
+        model_answers = [str(outcome_of_symbols(model, symbols, self.symbols)) for symbols in rows]
+        return np.array([actual == expected for actual, expected in zip(model_answers, self.answers, strict=True)])
 
     def right(self, sample: Sample) -> np.ndarray:
         """Return for which words the answer is that of the oracle and every slot holds its right value, [batch]."""
@@ -141,9 +141,9 @@ def balanced_words(source: Problem, length: int, outputs: int, count: int, seed:
             break
     chosen = evenly(pairs, count)
     if not chosen:
-        found = f"all {len(pairs):,} words of" if complete else f"all {len(pairs):,} words drawn from"
+        tried_words = f"all {len(pairs):,} words of" if complete else f"all {len(pairs):,} words drawn from"
         raise ProblemError(
-            f"no score: {found} {source.name} at N = {length} have the answer {pairs[0][1]!r}, which a constant "
+            f"no score: {tried_words} {source.name} at N = {length} have the answer {pairs[0][1]!r}, which a constant "
             "sampler also gives; choose another --length, or a problem with at least two answers"
         )
     return chosen
@@ -176,10 +176,10 @@ def _candidates(source: Problem, length: int, rng: random.Random) -> tuple[Itera
 
 
 def _distinct(words: Iterable[str]) -> Iterator[str]:
-    seen: set[str] = set()
+    yielded: set[str] = set()
     for word in words:
-        if word not in seen:
-            seen.add(word)
+        if word not in yielded:
+            yielded.add(word)
             yield word
 
 
@@ -200,27 +200,29 @@ LARGEST_ANSWER = 1 << 29
 
 def dependencies(subject: Subject) -> np.ndarray | None:
     """Return which slot reads which, [batch, slot, slot that it reads]; None if that does not fit into memory."""
-    whole, own = subject.predictor, subject.own
-    rows = whole.model.rows
+    full, planner_run = subject.predictor, subject.own
+    rows = full.model.rows
     if rows * rows > LARGEST or len(subject.words) * subject.slots**2 > LARGEST_ANSWER:
         return None
-    at_once = max(1, LARGEST // (rows * rows))
-    parts = []
-    for first in range(0, len(subject.words), at_once):
-        part = slice(first, first + at_once)
-        predictor = CompiledPredictor(whole.model, whole.words[part], whole.engine)
-        histories = [canvas[part] for canvas in own.histories]
-        found = np.zeros((*histories[0].shape, subject.slots), dtype=bool)
-        held, said = found.copy(), None
+    words_at_once = max(1, LARGEST // (rows * rows))
+    chunks = []
+    for first in range(0, len(subject.words), words_at_once):
+        chunk = slice(first, first + words_at_once)
+        predictor = CompiledPredictor(full.model, full.words[chunk], full.engine)
+        histories = [canvas[chunk] for canvas in planner_run.histories]
+        depends = np.zeros((*histories[0].shape, subject.slots), dtype=bool)
+        current_reads, last_logits = depends.copy(), None
         for before, after in pairwise(histories):
-            logits, seen = reads(predictor, before)
-            changed = np.ones(before.shape, bool) if said is None else (logits != said).any(axis=-1)
-            held = np.where(changed[:, :, None], seen & (before != whole.mask_id)[:, None, :], held)
-            fresh = (before == whole.mask_id) & (after != whole.mask_id)
-            found |= held & fresh[:, :, None]
-            said = logits
-        parts.append(found)
-    return np.concatenate(parts)
+            logits, pass_reads = reads(predictor, before)
+            changed = np.ones(before.shape, bool) if last_logits is None else (logits != last_logits).any(axis=-1)
+            current_reads = np.where(
+                changed[:, :, None], pass_reads & (before != full.mask_id)[:, None, :], current_reads
+            )
+            newly_written = (before == full.mask_id) & (after != full.mask_id)
+            depends |= current_reads & newly_written[:, :, None]
+            last_logits = logits
+        chunks.append(depends)
+    return np.concatenate(chunks)
 
 
 def reads(predictor: CompiledPredictor, canvas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -316,15 +318,15 @@ class Order:
         mask = self.subject.predictor.mask_id
         truth, before = self.subject.own.sequences[row], sample.histories[write.step - 1][row]
         if self.depends is not None:
-            waited = np.flatnonzero(self.depends[row, write.slot] & (before == mask))
-            nearest = [t for t in waited.tolist() if not self.depends[row, waited, t].any()]
+            missing = np.flatnonzero(self.depends[row, write.slot] & (before == mask))
+            nearest = [t for t in missing.tolist() if not self.depends[row, missing, t].any()]
             if nearest:
-                named = ", ".join(map(str, nearest[:MOST_NAMED])) + (" …" if len(nearest) > MOST_NAMED else "")
-                many = len(nearest) > 1
-                return f"slot {write.slot} written while slot{'s' * many} {named} {'were' if many else 'was'} masked"
-        spoilt = np.flatnonzero((truth == mask) & (before != mask))
-        if len(spoilt):
+                listed = ", ".join(map(str, nearest[:MOST_NAMED])) + (" …" if len(nearest) > MOST_NAMED else "")
+                subject, verb = ("slots", "were") if len(nearest) > 1 else ("slot", "was")
+                return f"slot {write.slot} written while {subject} {listed} {verb} masked"
+        extra = np.flatnonzero((truth == mask) & (before != mask))
+        if len(extra):
             return (
-                f"slot {write.slot} written wrongly after slot {spoilt[0]}, which the model's own planner leaves masked"
+                f"slot {write.slot} written wrongly after slot {extra[0]}, which the model's own planner leaves masked"
             )
         return f"slot {write.slot} written wrongly although all that it reads was written"

@@ -22,27 +22,27 @@ def arbitrary(salt, values):
     """A function of anything, into values."""
     values = list(values)
 
-    def rule(*given):
-        return values[zlib.crc32(f"{salt} {value_name(given)}".encode()) % len(values)]
+    def rule(*arguments):
+        return values[zlib.crc32(f"{salt} {value_name(arguments)}".encode()) % len(values)]
 
     return rule
 
 
-def place(rng, over):
+def index_expression(rng, over):
     """Some index expression."""
-    known = [rng_.index for rng_ in over]
-    chosen = rng.choice(known) if known else N - 1
+    known_indices = [rng_.index for rng_ in over]
+    chosen = rng.choice(known_indices) if known_indices else N - 1
     return rng.choice([chosen, chosen - 1, chosen + 1, (chosen + 2) % N, N - 1 - chosen, 2 * chosen])
 
 
 def read(rng, over, groups, inside=False):
     """A read of a letter or of a slot of one of the groups, which may not exist."""
     if not groups or rng.random() < 0.4:
-        return letter(place(rng, over)).or_else(rng.choice("ab#"))
+        return letter(index_expression(rng, over)).or_else(rng.choice("ab#"))
     if rng.random() < 0.2:
-        return pick(place(rng, over) < 2, read(rng, over, groups[:1]), read(rng, over, groups))
+        return pick(index_expression(rng, over) < 2, read(rng, over, groups[:1]), read(rng, over, groups))
     group = rng.choice(groups)
-    slot = group[tuple(place(rng, over) for _ in group.ranges)].or_else(group.values[0])
+    slot = group[tuple(index_expression(rng, over) for _ in group.ranges)].or_else(group.values[0])
     return slot.map(value_name) if rng.random() < 0.2 and not inside else slot
 
 
@@ -54,7 +54,9 @@ def ranged(rng, over, groups, salt):
     sets = [g for g in groups if isinstance(g.values[0], frozenset)]
     if sets and rng.random() < 0.5:
         group = rng.choice(sets)
-        reads.append(each(group[tuple(place(rng, (*over, within)) for _ in group.ranges)].or_else(frozenset("x"))))
+        reads.append(
+            each(group[tuple(index_expression(rng, (*over, within)) for _ in group.ranges)].or_else(frozenset("x")))
+        )
     outcomes = [(), ("p",), ("q",), ("p", "q")] if kind is collect else [False, True, True]
     where = rng.choice([None, None, k.differs(1)])
     return kind(within, reads, arbitrary(f"{salt} over", outcomes), where=where)
@@ -66,12 +68,12 @@ def define(rng, group, groups, salt):
         reads = [read(rng, group.ranges, groups) for _ in range(rng.choice((0, 1, 2, 2, 3)))]
         if rng.random() < 0.35:
             reads.append(ranged(rng, group.ranges, groups, f"{salt}{number}"))
-        where = place(rng, group.ranges) < 2 if number == 0 and rng.random() < 0.5 else None
+        where = index_expression(rng, group.ranges) < 2 if number == 0 and rng.random() < 0.5 else None
         group.rule(reads, arbitrary(f"{salt}{number}", group.values), where=where)
     group.rule((), arbitrary(salt, group.values))
 
 
-def drawn_system(seed, *, edits=False):
+def random_system(seed, *, edits=False):
     """A program with one to three groups and an answer."""
     rng = random.Random(seed)
     groups = []
@@ -92,6 +94,6 @@ def drawn_system(seed, *, edits=False):
         return System("ab", groups, answer, name=f"drawn {seed}")
     for number, group in enumerate(groups):
         define(rng, group, groups, f"{seed} {number}")
-        starts = [letter(place(rng, group.ranges)).or_else("#") for _ in range(rng.choice((0, 1, 2)))]
+        starts = [letter(index_expression(rng, group.ranges)).or_else("#") for _ in range(rng.choice((0, 1, 2)))]
         group.start(starts, arbitrary(f"{seed} {number} start", group.values))
     return System("ab", groups, answer, steps=rng.choice((1, 2, 3, N)), name=f"drawn {seed}")

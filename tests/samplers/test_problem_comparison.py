@@ -9,9 +9,9 @@ import pytest
 from samplers.by_formula import Mixed
 from unmask.api import compile_problem, run_word
 from unmask.errors import UnmaskError
-from unmask.samplers.benchmark_subject import Order, Subject, dependencies, evenly
-from unmask.samplers.sampled_predictors import CompiledPredictor
-from unmask.samplers.sampler_benchmark import budgets_for, examine
+from unmask.samplers.predictors import CompiledPredictor
+from unmask.samplers.problem_comparison import budgets_for, examine
+from unmask.samplers.problem_subject import Order, Subject, dependencies, evenly
 from unmask.samplers.sampler_names import zoo
 from unmask.samplers.sampling_loop import Sample, sample
 from unmask.samplers.write_once_rules import FastDllm, Llada
@@ -163,9 +163,9 @@ def test_what_a_gate_reads_is_its_operands(tmp_path):
 
 def test_reads_do_not_depend_on_how_many_words_are_held_at_once(a5, monkeypatch):
     whole = dependencies(a5)
-    monkeypatch.setattr("unmask.samplers.benchmark_subject.LARGEST", 5 * a5.predictor.model.rows**2)
+    monkeypatch.setattr("unmask.samplers.problem_subject.LARGEST", 5 * a5.predictor.model.rows**2)
     assert (dependencies(a5) == whole).all()
-    monkeypatch.setattr("unmask.samplers.benchmark_subject.LARGEST", 1)
+    monkeypatch.setattr("unmask.samplers.problem_subject.LARGEST", 1)
     assert dependencies(a5) is None
     run = results(a5, ("eb",), ())["eb gamma 0.1"].runs[0]
     assert run.order_violated is None
