@@ -49,7 +49,7 @@ from unmask.expressions import N, both, n
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.assembly import assemble_all
 from unmask.programs.gadgets.attention import boost, hide, itself
-from unmask.programs.gadgets.mlp import also, argmax, conjunction, gate, merge, one_hot, outweigh, select, veto
+from unmask.programs.gadgets.mlp import argmax, conjunction, gate, merge, one_hot, outweigh, select, veto, write_again
 from unmask.programs.gadgets.whole_layers import detect, empty, everywhere
 from unmask.programs.program import (
     ONE,
@@ -356,7 +356,7 @@ class LoopPredictor:
         number = self._code("number", self.alphabet.numbers, *self.alphabet.with_digit)
         one_hot(second.mlp, dumped, self.precision.numbers(), number[0])
         veto(second.mlp, np.concatenate([self.answer, self.noisy]), number[0])
-        also(second.mlp, *number)
+        write_again(second.mlp, *number)
         if self.spread:
             self._store_digits(self.spread, [stream[-1:] for stream in streams], first, second)
         if self.shape.noise:
@@ -384,7 +384,7 @@ class LoopPredictor:
                     units = conjunction(second.mlp, code[digit == value], [negated] * int((digit == value).sum()))
                     second.mlp.write(units, zero)
                     second.mlp.write(units, column_of_digit, -ONE)
-        also(second.mlp, *other)
+        write_again(second.mlp, *other)
         for columns in other:
             for symbols, column in zip((self.alphabet.numbers, *self.alphabet.with_digit), columns, strict=True):
                 program.read_out(symbols, column, -B)
@@ -398,8 +398,13 @@ class LoopPredictor:
         argmax(layer.mlp, logits, answer[0])
         veto(layer.mlp, self.at.storing, answer[0])
         if self.shape.final_heads:
+<<<<<<< HEAD
             self._answer_zero(layer, answer[0])
         also(layer.mlp, *answer)
+=======
+            self._answer_nothing(layer, drawn[0])
+        write_again(layer.mlp, *drawn)
+>>>>>>> main
 
     def _answer_zero(self, layer: LayerBuilder, answer: Columns) -> None:
         """Answer ⟨0⟩, which is not a symbol of the source, if some row saw nothing in a final layer."""
@@ -410,8 +415,13 @@ class LoopPredictor:
         hide(head, self.at.guest)
         detect(head, layer.mlp, self.blind, average, undefined[0])
         veto(layer.mlp, self.at.storing, undefined[0])
+<<<<<<< HEAD
         also(layer.mlp, *undefined)
         outweigh(layer.mlp, [(np.repeat(average, answer.size), ONE)], None, answer)
+=======
+        write_again(layer.mlp, *undefined)
+        outweigh(layer.mlp, [(np.repeat(average, drawn.size), ONE)], None, drawn)
+>>>>>>> main
         for flag in undefined:
             program.read_out(self.zero, flag, B)
 
