@@ -398,13 +398,8 @@ class LoopPredictor:
         argmax(layer.mlp, logits, answer[0])
         veto(layer.mlp, self.at.storing, answer[0])
         if self.shape.final_heads:
-<<<<<<< HEAD
             self._answer_zero(layer, answer[0])
-        also(layer.mlp, *answer)
-=======
-            self._answer_nothing(layer, drawn[0])
-        write_again(layer.mlp, *drawn)
->>>>>>> main
+        write_again(layer.mlp, *answer)
 
     def _answer_zero(self, layer: LayerBuilder, answer: Columns) -> None:
         """Answer ⟨0⟩, which is not a symbol of the source, if some row saw nothing in a final layer."""
@@ -415,13 +410,8 @@ class LoopPredictor:
         hide(head, self.at.guest)
         detect(head, layer.mlp, self.blind, average, undefined[0])
         veto(layer.mlp, self.at.storing, undefined[0])
-<<<<<<< HEAD
-        also(layer.mlp, *undefined)
-        outweigh(layer.mlp, [(np.repeat(average, answer.size), ONE)], None, answer)
-=======
         write_again(layer.mlp, *undefined)
-        outweigh(layer.mlp, [(np.repeat(average, drawn.size), ONE)], None, drawn)
->>>>>>> main
+        outweigh(layer.mlp, [(np.repeat(average, answer.size), ONE)], None, answer)
         for flag in undefined:
             program.read_out(self.zero, flag, B)
 
