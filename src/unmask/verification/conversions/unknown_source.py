@@ -313,7 +313,7 @@ class UnknownSums(NumberDomain[ColumnValues, ColumnValues, ColumnTerms, ColumnBi
 def require_zeros(precision: Precision, ledger: Ledger) -> None:
     """Require for all numbers: adding 0 changes nothing, a key of exponential 0 has weight 0, and 1·x = x."""
 
-    def show() -> str:
+    def prove() -> str:
         every, positive = np.array(precision.numbers()), np.arange(1, precision.bound + 1)
         fails = (
             (add(every, np.zeros_like(every), precision) != every).any(),
@@ -325,7 +325,7 @@ def require_zeros(precision: Precision, ledger: Ledger) -> None:
             raise ObligationFailed("0 is not the neutral element, or 1 not that of products")
         return f"{every.size} numbers"
 
-    ledger.settle("zeros: terms and keys that are 0 never matter, and 1·x = x", "enumeration", show)
+    ledger.settle("zeros: terms and keys that are 0 never matter, and 1·x = x", "enumeration", prove)
 
 
 class HeadWires:

@@ -12,8 +12,8 @@ Every `Decider` reads the letters from the same inputs, so that two of them can 
 | DecisionGraph   | level by level, one literal per node           |
 | Model           | variable by variable, extracted from weights   |
 
-Each letter of a word is encoded in ⌈log2 K⌉ bits, where K is the size of the alphabet. Codes beyond K - 1 mean the last
-letter. A *literal* is a gate or its negation, as an integer: see `problems.circuits.circuit`.
+The letters of a word are encoded in bits (`word_encoding`). A *literal* is a gate or its negation, as an
+integer: see `problems.circuits.circuit`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,13 +36,11 @@ from unmask.reasoners.typed_words import is_integer
 from unmask.recurrences.interpreter import Interpreter
 from unmask.recurrences.system import is_truth, symbol_names
 from unmask.recurrences.unfolding import Key, slot_name
+from unmask.verification.word_encoding import OneHotLiterals, WordEncoding
 from unmask.verification.words.extraction import ACCEPT, REJECT, Extraction, extract
 from unmask.verification.words.network import Cases, Network, Variable
 from unmask.verification.words.references import symbol_numbers, token_numbers
 from unmask.weights.model import Model
-
-OneHotLiterals = list[int]
-"""[value] → the literal that is true if the quantity has this value."""
 
 
 class NetworkGates:
@@ -123,42 +121,6 @@ class Decider(Protocol):
     def decide(self, builder: CircuitBuilder, letters: list[OneHotLiterals]) -> Decision:
         """letters[i][k] is the literal of "the i-th letter of the word is letter k"."""
         ...
-
-
-@dataclass(frozen=True)
-class Encoding:
-    """Words of N letters from an alphabet of K letters, as bits."""
-
-    letters: int
-    length: int
-
-    @property
-    def width(self) -> int:
-        return max(0, (self.letters - 1).bit_length())
-
-    def names(self) -> list[str]:
-        if self.width == 1:
-            return [f"x{i}" for i in range(self.length)]
-        return [f"x{i}.{bit}" for i in range(self.length) for bit in range(self.width)]
-
-    def literals(self, builder: CircuitBuilder) -> list[OneHotLiterals]:
-        """[index in the word][letter]"""
-        return [self._letter(builder, i) for i in range(self.length)]
-
-    def _letter(self, builder: CircuitBuilder, index: int) -> OneHotLiterals:
-        bits = [builder.input(index * self.width + bit) for bit in range(self.width)]
-        codes = [
-            builder.and_(*(x ^ 1 if not code >> bit & 1 else x for bit, x in enumerate(bits)))
-            for code in range(1 << self.width)
-        ]
-        return [*codes[: self.letters - 1], builder.or_(*codes[self.letters - 1 :])]
-
-    def word(self, bits: Sequence[bool]) -> list[int]:
-        """Return the letters that an assignment of the bits encodes."""
-        codes = (
-            sum(int(bits[index * self.width + bit]) << bit for bit in range(self.width)) for index in range(self.length)
-        )
-        return [min(code, self.letters - 1) for code in codes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,7 +254,7 @@ class ExpressionDecider:
         return Decision([{**answers, REJECT: fit ^ 1}])
 
 
-def miter(deciders: tuple[Decider, Decider], encoding: Encoding) -> tuple[Circuit, np.ndarray]:
+def miter(deciders: tuple[Decider, Decider], encoding: WordEncoding) -> tuple[Circuit, np.ndarray]:
     """Return (circuit of both sides, pairs [n, 2] of literals that must be equal).
 
     The pairs are equal on every word if and only if neither side fails and both give the same answers.
@@ -514,11 +476,11 @@ def extracted_circuit(model: Model, *, outputs: int = 1) -> Circuit:
     if not 1 <= outputs <= slots:
         raise UnmaskError(f"the model has {slots} slots, so it cannot have {outputs} outputs; use 1 … {slots}")
     symbols = range(len(model.input_symbols))
-    encoding = Encoding(len(symbols), model.length)
+    encoding = WordEncoding(len(symbols), model.length)
     return circuit_of(ModelDecider(extract(model), symbols, outputs), encoding)
 
 
-def circuit_of(decider: Decider, encoding: Encoding) -> Circuit:
+def circuit_of(decider: Decider, encoding: WordEncoding) -> Circuit:
     """Return the circuit of a decider, with the outputs of `extracted_circuit`."""
     builder = CircuitBuilder(encoding.names())
     decision = decider.decide(builder, encoding.literals(builder))
