@@ -53,10 +53,10 @@ from unmask.verification.words.references import (
     Comparison,
     Reference,
     RestrictedReference,
-    answers_available,
+    answer_count,
+    largest_answer_count,
     letter_read_by_model_alone,
     reference_of,
-    stated_answers,
 )
 from unmask.weights.model import Model
 
@@ -250,7 +250,7 @@ def _with_answers_compared(verdict: Verdict, model: Model, reference: Reference)
     If one side does not give all answers, a proof or a check of some answers becomes unknown: it says nothing about the
     others.
     """
-    stated = stated_answers(model) or 1
+    stated = answer_count(model)
     if reference.outputs == reference.answers < stated:
         return replace(verdict, compared=f"{_the_last(reference.answers)} of the model's {stated} answers")
     if reference.answers == 1:
@@ -261,7 +261,7 @@ def _with_answers_compared(verdict: Verdict, model: Model, reference: Reference)
     if verdict.status in ("refuted", "unknown"):
         return replace(verdict, compared=compared)
     agreement = "agrees on every word" if verdict.status == "proved" else f"agrees on {verdict.cases:,} words"
-    side = "the model gives" if answers_available(model) == reference.outputs else "the other model gives"
+    side = "the model gives" if largest_answer_count(model) == reference.outputs else "the other model gives"
     number = "one answer" if reference.outputs == 1 else f"{reference.outputs} answers"
     reason = f"only {compared} could be compared, since {side} {number}; what was compared {agreement}"
     return Verdict("unknown", verdict.method, verdict.cases, reason=reason, about=verdict.about, compared=compared)

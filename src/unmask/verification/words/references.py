@@ -147,7 +147,7 @@ class ProblemReference(_AllWords):
                 "compare with a problem of the same length"
             )
         answers = problem.outputs(model.length)
-        outputs = min(answers, answers_available(model))
+        outputs = min(answers, largest_answer_count(model))
         return cls(model, problem.letters, problem.characters, outputs, answers, problem)
 
     @property
@@ -200,8 +200,8 @@ class ModelReference(_AllWords):
             raise UnmaskError(
                 "the other model cannot read any character, so it has no answers to compare; give another model"
             )
-        answers = max(stated_answers(m) or 1 for m in (model, other))
-        available = [stated_answers(m) or answers_available(m) for m in (model, other)]
+        answers = max(answer_count(m) for m in (model, other))
+        available = [known_answer_count(m) or largest_answer_count(m) for m in (model, other)]
         return cls(model, other.input_symbols, other.characters, min(answers, *available), answers, other, run_words)
 
     @property
@@ -457,10 +457,10 @@ def output_count(model: Model) -> int:
 
 def answer_count(model: Model) -> int:
     """Return how many of the last symbols of a model are its answers."""
-    return stated_answers(model) or 1
+    return known_answer_count(model) or 1
 
 
-def stated_answers(model: Model) -> int | None:
+def known_answer_count(model: Model) -> int | None:
     """Return the number of answers that the model folder states (`outputs`), else that of its problem, else None."""
     if model.outputs is not None or model.kind == "plt":
         return model.answer_rows
@@ -468,7 +468,7 @@ def stated_answers(model: Model) -> int | None:
     return None if outputs is None else min(outputs, model.padding)
 
 
-def answers_available(model: Model) -> int:
+def largest_answer_count(model: Model) -> int:
     """Return how many symbols at the end of a run can be answers."""
     return model.symbols_written if model.outputs is None else model.outputs
 
