@@ -25,9 +25,8 @@ from collections.abc import Iterator
 
 from unmask.errors import TooLarge, UnmaskError
 from unmask.problems.circuits.circuit import FALSE, Circuit, CircuitBuilder, trimmed
-from unmask.verification.circuits.constant_depth import WiredTransformer, pass_depth, token_wires
+from unmask.verification.circuits.constant_depth import WiredTransformer, pass_depth, token_inputs
 from unmask.verification.circuits.one_hot import OneHotWires, argmax, constant, either
-from unmask.verification.word_encoding import WordEncoding
 from unmask.weights.model import Model
 
 MOST_CHAINS = 20_000
@@ -59,9 +58,9 @@ def cot_to_ac0(model: Model, *, steps: int | None = None, together: int | None =
             "the construction tries all of them; use a model with fewer steps, about log N"
         )
     tokens = [model.token[s] for s in model.input_symbols]
-    builder = CircuitBuilder(WordEncoding(len(tokens), model.length).names())
+    builder, word = token_inputs(model.length, tokens)
     begin = [] if model.begin is None else [constant(model.token[model.begin])]
-    given = begin + token_wires(builder, model.length, tokens)
+    given = begin + word
     for _ in range(0, steps - together, together):
         given += _written(builder, list(_chains(model, builder, given, together, (), ())))
     left = steps - (len(given) - len(begin) - model.length)

@@ -65,7 +65,7 @@ PROOFS = ("induction", "sat")
 LETTERS = ("problem", "model", "common")
 """The letters of the words that are compared: those of the problem, those of the model, or those that both have."""
 FEW_WORDS = 1 << 14
-MOST_REPEATED = 1000  # a source of words is given up after this many repeats more than there are distinct words
+MOST_REPEATED = 1000  # the number of repeats, beyond that of distinct words, after which a source of words is abandoned
 MOST_WORDS = 1 << 20
 
 Against = str | Problem | System | Model | Callable[[Any], Any] | None
@@ -73,7 +73,7 @@ Against = str | Problem | System | Model | Callable[[Any], Any] | None
 that the model folder names."""
 
 Progress = Callable[[Iterator[str], int], Iterator[str]]
-"""(words, their number) → the same words; shows progress as they are taken."""
+"""(words, their number) → the same words; shows progress while they are consumed."""
 
 
 def verify(
@@ -117,7 +117,7 @@ def verify(
 
 
 def compared_with(model: Model, against: Against) -> Problem | Model | UserFunction:
-    """Return the problem, model or function that `against` stands for."""
+    """Return the problem, model or function that `against` names."""
     if isinstance(against, str):
         named = names_function(against)
         return load_user_function(*named) if named is not None else parse_problem(against)

@@ -72,9 +72,9 @@ def constant_depth_circuit(
         raise UnmaskError(f"the transformer has {len(transformer.positions)} positions, not {rows}")
     first, last = (0, rows) if read is None else read
     symbols = transformer.embed.shape[0]
-    builder = CircuitBuilder(WordEncoding(symbols, rows).names())
+    builder, tokens = token_inputs(rows, range(symbols))
     wired = WiredTransformer(builder, transformer, total=total)
-    residual = wired.embed(token_wires(builder, rows, range(symbols)))
+    residual = wired.embed(tokens)
     residual = wired.layers(residual, 0, len(transformer.layers))
     outputs: dict[str, int] = {}
     for row in range(first, last):
@@ -214,14 +214,15 @@ class WiredTransformer(NumberDomain[OneHotRow, Iterable[OneHotWires], Matrix, np
             )
 
 
-def token_wires(builder: CircuitBuilder, rows: int, tokens: Sequence[int]) -> list[OneHotWires]:
-    """Return the tokens of all rows, one-hot, from inputs in which letter k stands for tokens[k]."""
-    letters = WordEncoding(len(tokens), rows).literals(builder)
-    return [dict(zip(tokens, literals, strict=True)) for literals in letters]
+def token_inputs(rows: int, tokens: Sequence[int]) -> tuple[CircuitBuilder, list[OneHotWires]]:
+    """Return a builder whose inputs are the bits of a word, and the tokens of all rows, one-hot: tokens[k] is letter k."""
+    encoding = WordEncoding(len(tokens), rows)
+    builder = CircuitBuilder(encoding.names())
+    return builder, [dict(zip(tokens, literals, strict=True)) for literals in encoding.literals(builder)]
 
 
 def token_bits(tokens: np.ndarray, symbols: Sequence[int]) -> np.ndarray:
-    """Return the input bits [batch, inputs] for tokens [batch, rows] from `symbols`: the inverse of `token_wires`."""
+    """Return the input bits [batch, inputs] for tokens [batch, rows] from `symbols`: for `token_inputs`."""
     order = {token: letter for letter, token in enumerate(symbols)}
     letters = np.vectorize(order.__getitem__, otypes=[np.int64])(tokens).reshape(tokens.shape)
     return WordEncoding(len(symbols), tokens.shape[1]).bits(letters)
@@ -241,9 +242,9 @@ class WireMedium:
             )
         tokens = [model.token[s] for s in model.input_symbols]
         self._model = model
-        self.builder = CircuitBuilder(WordEncoding(len(tokens), model.length).names())
+        self.builder, word = token_inputs(model.length, tokens)
         begin = [] if model.begin is None else [constant(model.token[model.begin])]
-        self._input: SlotWires = begin + token_wires(self.builder, model.length, tokens)
+        self._input: SlotWires = begin + word
         self._transformers = {
             name: WiredTransformer(self.builder, transformer, total=total)
             for name, transformer in model.transformers.items()

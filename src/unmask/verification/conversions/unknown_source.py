@@ -110,7 +110,7 @@ class SourceShape:
 
 
 def unknown_source(shape: SourceShape) -> ConversionSource:
-    """Return the source that stands for every source of a shape."""
+    """Return the source that represents every source of a shape."""
     return ConversionSource(
         {name: _transformer(name, shape.symbols, its) for name, its in shape.transformers},
         tuple(f"symbol {i}" for i in range(shape.symbols)),

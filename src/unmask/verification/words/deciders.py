@@ -119,7 +119,7 @@ class Decider(Protocol):
     """A model or specification that gates can compute."""
 
     def decide(self, builder: CircuitBuilder, letters: list[OneHotLiterals]) -> Decision:
-        """letters[i][k] is the literal of "the i-th letter of the word is letter k"."""
+        """Return the literals of the answers; letters[i][k] is the literal "the i-th letter is letter k"."""
         ...
 
 
@@ -319,7 +319,7 @@ class WireValues:
         return self._possible(terms)
 
     def union(self, sets: Sequence[ValueLiterals], gather: Callable[[frozenset], Any], key: Key) -> ValueLiterals:
-        """First the literal of "this item is in the union" for every item, then one literal for every set of items."""
+        """Return a literal for every union: first one for "this item is in the union", then one for every set."""
         terms: dict[Any, list[int]] = {}
         for values in sets:
             for items, literal in values.items():
@@ -334,7 +334,7 @@ class WireValues:
         return {gather(union): x for union, x in unions.items() if x != FALSE}
 
     def _possible(self, terms: dict[Any, list[int]]) -> ValueLiterals:
-        """The OR of every value's terms, without values that cannot occur."""
+        """Return the OR of every value's terms, without values that cannot occur."""
         values = {value: self.builder.or_(*literals) for value, literals in terms.items()}
         return {value: literal for value, literal in values.items() if literal != FALSE}
 
@@ -399,15 +399,15 @@ class _Spans:
         while changed:
             changed = False
             for names in reached.values():
-                more = {symbol for b in names for rhs in self.grammar.rules[b] for symbol in self.alone[rhs]}
+                more = {symbol for b in names for rhs in self.grammar.rules[b] for symbol in self.unit_symbols[rhs]}
                 more = (more & self.grammar.rules.keys()) - names
                 names |= more
                 changed |= bool(more)
         return reached
 
     @cached_property
-    def alone(self) -> dict[Alternative, list[str]]:
-        """Tail → its symbols that can derive a span alone, because all others can derive the empty word."""
+    def unit_symbols(self) -> dict[Alternative, list[str]]:
+        """Tail → its symbols that can derive the whole span, because all others can derive the empty word."""
         return {
             tail: [symbol for k, symbol in enumerate(tail) if self.empty.issuperset(tail[:k] + tail[k + 1 :])]
             for tail in [(), *self.tails]
@@ -428,7 +428,9 @@ class _Spans:
         """Yield literals of "a rule of this name derives the span, and no nonterminal of it derives the span alone"."""
         for rhs in self.grammar.rules[name]:
             yield self.by_several.get((rhs, i, j), FALSE)
-            yield from (self._symbol(symbol, i, j) for symbol in self.alone[rhs] if symbol not in self.grammar.rules)
+            yield from (
+                self._symbol(symbol, i, j) for symbol in self.unit_symbols[rhs] if symbol not in self.grammar.rules
+            )
 
     def _symbol(self, symbol: str, i: int, j: int) -> int:
         if symbol in self.grammar.rules:
@@ -436,10 +438,10 @@ class _Spans:
         return self.word[i].get(symbol, FALSE) if j == i + 1 else FALSE
 
     def _tail(self, symbols: Alternative, i: int, j: int) -> int:
-        """The literal of a tail and a span that `_span` is done with."""
+        """Return the literal "these symbols derive the span", after `_span` has processed the span."""
         if not symbols:
             return FALSE
-        alone = (self._symbol(symbol, i, j) for symbol in self.alone[symbols])
+        alone = (self._symbol(symbol, i, j) for symbol in self.unit_symbols[symbols])
         return self._or([self.by_several[symbols, i, j], *alone])
 
     def _or(self, literals: Iterable[int]) -> int:
