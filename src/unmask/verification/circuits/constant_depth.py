@@ -215,7 +215,7 @@ class WiredTransformer(NumberDomain[OneHotRow, Iterable[OneHotWires], Matrix, np
 
 
 def token_inputs(rows: int, tokens: Sequence[int]) -> tuple[CircuitBuilder, list[OneHotWires]]:
-    """Return a builder whose inputs are the bits of a word, and the tokens of its rows, one-hot (tokens[k] for letter k)."""
+    """Return a builder whose inputs are the bits of a word, and its tokens, one-hot: letter k is tokens[k]."""
     encoding = WordEncoding(len(tokens), rows)
     builder = CircuitBuilder(encoding.names())
     return builder, [dict(zip(tokens, literals, strict=True)) for literals in encoding.literals(builder)]
