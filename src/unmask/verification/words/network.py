@@ -8,7 +8,7 @@ assignment exactly one case applies, by construction.
 
 A join of quantities enumerates the assignments of a *basis*: variables that determine all of theirs. A variable whose
 parents are in the basis is not chosen separately. The basis may still contain combinations that no word leads to,
-which is sound and only costs time.
+which is sound and only costs time. A *cut* replaces cases over several variables by cases over one new variable.
 
 Two variables have the same *shape* if they are the same function of other letters (`Shapes`). A computation over cases
 depends on their tables and not on the names of their variables (`pattern_of`, `ResultCache`).
