@@ -1,4 +1,4 @@
-"""Networks as gates, and sides as circuits: what they say against runs, simulation, and an outside checker."""
+"""Networks and deciders as circuits, compared with runs, simulation, and an outside checker."""
 
 from itertools import product
 

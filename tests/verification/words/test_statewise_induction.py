@@ -1,4 +1,4 @@
-"""State by state: proves what is right, refutes with a word that differs, or says that it does not apply."""
+"""Induction state by state: proves correct models, refutes with a word that differs, or does not apply."""
 
 from itertools import product
 
