@@ -32,7 +32,7 @@ from unmask.engines.engine import Engine, Watch
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import ProblemError, UnmaskError
-from unmask.limits import foresee_time
+from unmask.limits import run_unless_long
 from unmask.problems.catalogue import parse_problem, problem_from_json
 from unmask.problems.program_problems import program_problem
 from unmask.reasoners.decoding import Tape
@@ -242,7 +242,7 @@ def decide_words(
 def run_both(model: Model, word: str | Sequence[str], **options: Any) -> Trace:
     """Run the fast engine and the reference, compare all that they computed, and return the trace of the former."""
     fast, reference = (
-        foresee_time(
+        run_unless_long(
             partial(run_word, model, word, engine=engine, record=True, **options), f"a run of the {name} engine"
         )
         for name, engine in (("fast", FastEngine()), ("reference", ReferenceEngine()))

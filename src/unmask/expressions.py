@@ -3,10 +3,9 @@
     e ::= constant | variable | e + e | e - e | e·e | e div e | e mod e | pos(e) | 2^e | [e <= e] | if e then e else e
         | table(e) | power_of_two_below(e) | log2_above(e) | machine(e, …)
 
-A system of recurrences uses expressions in N and its indices to say where a slot reads. A program uses expressions in N
-and n to say which number belongs to position n of a word of length N. `fold` computes
-numbers, printed formulas, SMT terms, JSON and bounds. Each of them is a function of a node and of the results for its
-operands.
+A system of recurrences states by expressions in N and its indices where a slot reads. A program states by expressions
+in N and n the number that belongs to position n of a word of length N. Numbers, printed formulas, SMT terms, JSON and
+bounds are computed by `fold`: each of them is a function of a node and of the results for its operands.
 
 `evaluate` takes numbers, or arrays of numbers, for the variables. With numbers it is exact and raises an error beyond
 62 bits. With arrays, an entry may overflow in a branch that it does not take.
@@ -50,7 +49,7 @@ COMPARISONS = ("<=", "<", ">=", ">", "=", "≠")
 
 @dataclass(frozen=True, eq=False)
 class Expression:
-    """A node: made by Python's operators, `equals`, `choose`, `both`, `either`, `table` and the functions below.
+    """A node, which is made by Python's operators, `equals`, `choose`, `both`, `either`, `table` and functions below.
 
     A condition is an expression that is 0 or 1. It has no truth value in Python, because its variables have no value.
     """
@@ -68,8 +67,8 @@ class Expression:
 
     def at_positions(self, length: int, positions: Sequence[int] | np.ndarray) -> np.ndarray:
         """Return the values of an expression in n and N at these positions of a word of this length."""
-        where = np.asarray(positions, dtype=np.int64)
-        return np.broadcast_to(np.asarray(self.evaluate({"n": where, "N": int(length)}), dtype=np.int64), where.shape)
+        row = np.asarray(positions, dtype=np.int64)
+        return np.broadcast_to(np.asarray(self.evaluate({"n": row, "N": int(length)}), dtype=np.int64), row.shape)
 
     def at(self, length: int) -> int:
         """Return the value of an expression in N alone."""

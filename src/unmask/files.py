@@ -79,7 +79,7 @@ def check_file(path: str | Path, subject: str, *, most: int, error: type[UnmaskE
         raise error(f"{subject} cannot be read: its name is not a valid file name") from None
 
 
-def is_there(path: str | Path) -> bool:
+def path_exists(path: str | Path) -> bool:
     """Return whether anything exists at a path, readable or not. A name that is too long or invalid does not exist."""
     try:
         os.lstat(path)
@@ -221,7 +221,6 @@ def write_file(path: Path, content: bytes, *, earlier: re.Pattern[bytes]) -> Non
 
     A device or a pipe is written in place, because moving a file there would replace it.
     """
-    scratch: Path | None = None
     try:
         if path.is_symlink():
             path = Path(os.path.realpath(path))  # keep a symbolic link, and write the file it points to
@@ -230,17 +229,23 @@ def write_file(path: Path, content: bytes, *, earlier: re.Pattern[bytes]) -> Non
             return
         check_file_replaceable(path, earlier=earlier)
         with uninterrupted():
-            try:
-                scratch = _temporary_file(path)
-                with interruptible():
-                    _write(scratch, content)
-                _move_file(scratch, path, earlier)
-            finally:
-                if scratch is not None:
-                    with suppress(OSError):
-                        scratch.unlink()
+            _write_and_move(path, content, earlier)
     except OSError as error:
         raise _write_error(path, error) from None
+
+
+def _write_and_move(path: Path, content: bytes, earlier: re.Pattern[bytes]) -> None:
+    """Write a temporary file and move it to its destination; remove it if anything fails."""
+    scratch: Path | None = None
+    try:
+        scratch = _temporary_file(path)
+        with interruptible():
+            _write(scratch, content)
+        _move_file(scratch, path, earlier)
+    finally:
+        if scratch is not None:
+            with suppress(OSError):
+                scratch.unlink()
 
 
 def check_file_replaceable(path: Path, *, earlier: re.Pattern[bytes]) -> None:
@@ -319,7 +324,7 @@ def is_partial(path: Path, name: str) -> bool:
     return path.name.startswith(_hidden(name)) and path.name.endswith(PARTIAL) and path.is_file()
 
 
-def listed(names: Collection[str], most: int = 8) -> str:
+def joined_names(names: Collection[str], most: int = 8) -> str:
     """Return `a, b, c and 4 more`."""
     first = ", ".join(sorted(names)[:most])
     return first if len(names) <= most else f"{first} and {len(names) - most:,} more"

@@ -235,7 +235,7 @@ BROKEN = [
     ("fig:figure-1b", circuit_medium, "choose", nothing_new),
     ("takeaway:takeaway-5", circuit_medium, "choose", nothing_new),
     ("fig:expression-tree", expression_node, "readiness_planner", impatient),
-    ("fig:expression-tree", expression_node, "see_shape", nothing),
+    ("fig:expression-tree", expression_node, "detect_misshapen", nothing),
     ("thm:emdms-can-simulate-fplts", theorem_checks, "noise_distance", lambda p: Fraction(1, p.p + 1)),
     ("fig:figure-1b", cot_to_ac0, "_written", first_guess),
     ("own:cot-to-ac0*", cot_to_ac0, "argmax", certain),

@@ -1,4 +1,4 @@
-"""One page: small, whole, and deaf to what its data says."""
+"""The page is small and complete, and its data cannot change it."""
 
 import json
 import random
@@ -73,7 +73,7 @@ def test_hostile_strings_stay_data():
     calm.feed(html_page.render(view_of(compile_problem("(a|b)*abb", "mdm", length=4), "aabb", [])))
     assert [tag for tag, _ in elements.tags] == [tag for tag, _ in calm.tags]
     assert "\u202e" not in page
-    assert "boom()" in unescape(page)  # it was there to be tried
+    assert "boom()" in unescape(page)  # it was in the input
 
 
 def test_json_cannot_end_its_element():
@@ -109,7 +109,7 @@ def test_pages_stay_small_at_length_64(problem):
     assert [panel["leftOut"] for panel in data_of(page)["panels"]] == [[] for _ in panels]
 
 
-def test_what_does_not_fit_is_left_out_and_said(abb):
+def test_details_that_do_not_fit_are_left_out_and_listed(abb):
     view = view_of(abb, "abbaabbababababb", ["cot"])
     whole = len(html_page.render(view))
     notes = set()
@@ -133,7 +133,7 @@ def test_a_run_too_large_to_watch_shows_its_canvas(abb, monkeypatch):
     panel = panel_of(abb, "abbaabbababababb")
     assert panel.trace.accepted is True
     assert panel.edges == []
-    assert any("too large to record" in sentence for sentence in panel.left_out)
+    assert any("too large to record" in note for note in panel.left_out)
     html_page.render(View("", "", (panel,)))
 
 

@@ -19,7 +19,7 @@ from unmask.cli.options import (
     TextOption,
     TimeoutOption,
     budgeted,
-    leave_if_over,
+    exit_if_out_of_time,
 )
 from unmask.cli.output_files import PAGE, check_writable, write_text
 from unmask.cli.terminal import console, is_quiet, literal, print_document, say_lines
@@ -329,7 +329,7 @@ def table(
     else:
         retry = f"; {failed} cells failed; run the command again to retry them" if failed else ""
         console().print(f"{literal(out)}: {', '.join(written)}{retry}")
-    leave_if_over(end)
+    exit_if_out_of_time(end)
     if failed:
         raise typer.Exit(1)
 

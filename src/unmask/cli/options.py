@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from unmask.cli.terminal import bars, escaped_streams, say
 from unmask.errors import OutOfTime, ProblemError, shortened
-from unmask.limits import DEFAULT_MEMORY, SECOND, Budget, must_wait
+from unmask.limits import DEFAULT_MEMORY, SECOND, Budget, must_postpone
 from unmask.weights.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def engine_named(name: StrEnum) -> "Engine":
 # Run a long command within its --limit and --timeout, with progress bars on a terminal.
 
 
-AGAIN = SECOND // 100  # nanoseconds between two alarms after the deadline
+ALARM_INTERVAL = SECOND // 100  # nanoseconds between two alarms after the deadline
 PATIENCE = 25  # number of alarms that are ignored while code of another package runs
 GRACE = 1  # seconds without an alarm after the deadline was reported, so that cleaning up is not interrupted
 
@@ -268,7 +268,7 @@ def budgeted(
         yield budget
 
 
-def leave_if_over(end: OutOfTime | None) -> None:
+def exit_if_out_of_time(end: OutOfTime | None) -> None:
     """If time ran out, report it after the partial results have been printed, and exit with code 2."""
     if end is not None:
         say(f"unmask: {end}", stderr=True)
@@ -291,10 +291,10 @@ def _alarm(budget: Budget) -> Generator[None]:
     def on_alarm(_: int, frame: FrameType | None) -> None:
         nonlocal alarms
         alarms += 1
-        if is_leaving or must_wait(frame) or not (_is_ours(frame) or alarms > PATIENCE):
+        if is_leaving or must_postpone(frame) or not (_is_ours(frame) or alarms > PATIENCE):
             return
         try:
-            budget.look(monotonic_ns())
+            budget.measure(monotonic_ns())
         except BaseException:
             signal.setitimer(signal.ITIMER_REAL, GRACE, GRACE)
             alarms = 0
@@ -302,7 +302,7 @@ def _alarm(budget: Budget) -> Generator[None]:
 
     before = signal.signal(signal.SIGALRM, on_alarm)
     try:
-        signal.setitimer(signal.ITIMER_REAL, max(1, deadline - monotonic_ns()) / SECOND, AGAIN / SECOND)
+        signal.setitimer(signal.ITIMER_REAL, max(1, deadline - monotonic_ns()) / SECOND, ALARM_INTERVAL / SECOND)
         yield
     finally:
         try:

@@ -4,7 +4,15 @@ from typing import Annotated
 
 import typer
 
-from unmask.cli.options import DEFAULT_LIMIT, Json, LimitOption, TimeoutOption, budgeted, complete_label, leave_if_over
+from unmask.cli.options import (
+    DEFAULT_LIMIT,
+    Json,
+    LimitOption,
+    TimeoutOption,
+    budgeted,
+    complete_label,
+    exit_if_out_of_time,
+)
 from unmask.cli.terminal import console, is_quiet, literal, print_document, say, show_table
 from unmask.errors import OutOfTime
 from unmask.limits import stage
@@ -52,7 +60,7 @@ def paper(
         show_items(findings, checked=check)
     elif findings:
         explain(findings[0], checked=check)
-    leave_if_over(end)
+    exit_if_out_of_time(end)
     raise typer.Exit(1 if any(finding.failed for finding in findings) else 0)
 
 

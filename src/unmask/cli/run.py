@@ -30,7 +30,7 @@ from unmask.cli.options import (
 from unmask.cli.output_files import TRACE, check_writable, write_text
 from unmask.cli.terminal import console, json_line, literal, print_document, say, say_lines
 from unmask.errors import UnmaskError, WordError, visible
-from unmask.limits import foresee_time, stage
+from unmask.limits import run_unless_long, stage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -321,7 +321,7 @@ class _Runner:
         else:
             work = partial(run_word, self.model, word, engine=engine_named(self.engine), record=record, **options)
             is_slow = self.engine is RunEngineName.reference
-            trace = foresee_time(work, "a run of the reference engine") if is_slow else work()
+            trace = run_unless_long(work, "a run of the reference engine") if is_slow else work()
         return trace, time.perf_counter() - start
 
     def outcomes(self, words: Iterable[str | UnmaskError]) -> Iterator[tuple["Trace | UnmaskError", float]]:

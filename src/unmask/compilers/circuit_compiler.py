@@ -22,9 +22,8 @@ from unmask.compilers.model_families import (
     extent_of,
     model_of,
     programs_at,
-    stated_outputs,
 )
-from unmask.compilers.system_compiler import SystemCompiler, SystemFamily
+from unmask.compilers.system_compiler import SystemCompiler, SystemFamily, model_of_plan
 from unmask.errors import ProblemError
 from unmask.expressions import constant
 from unmask.numerics.arithmetic import Precision
@@ -44,7 +43,7 @@ from unmask.programs.one_step_addition import ROWS, SLOTS, addition_planner, add
 from unmask.programs.printed_circuit_programs import PrintedRows, printed_planner, printed_predictor
 from unmask.programs.program import Program, vocabulary_of
 from unmask.programs.reachability import squaring_loop, squaring_planner, squaring_predictor, squaring_slots, squarings
-from unmask.programs.recurrences.slot_rows import fixed
+from unmask.programs.recurrences.slot_rows import constant_value
 from unmask.programs.recurrences.string_placement import one_slot_per_step
 from unmask.programs.recurrences.system_plan import SystemPlan, most_added, symbols_of
 from unmask.programs.recurrences.system_programs import system_loop, system_planner, system_predictor, system_string
@@ -161,25 +160,18 @@ class CircuitCompiler:
             programs = {"model": system_loop(plan)}
         else:
             programs = {"planner": system_planner(plan), "predictor": system_predictor(plan)}
-        return self._model(kind, programs, precision, plan, padding=fixed(plan.slots), steps=self.size.depth)
+        frame = {"padding": constant_value(plan.slots), "steps": self.size.depth}
+        return model_of_plan(kind, programs, precision, plan, self.problem, **frame)
 
     def _chain(self, roles: tuple[str, ...], precision: Precision) -> Model:
         gates = chain_gates(self.circuit)
         plan = _plan_of(chain_system(self.circuit, gates, self.letters), self.length, roles, precision)
         placement = one_slot_per_step(plan, plan.unfolding.keys)  # every gate comes after its inputs
         programs = {"model": system_string(placement)}
-        return self._model("cot", programs, precision, plan, padding=len(gates), steps=len(gates))
+        return model_of_plan("cot", programs, precision, plan, self.problem, padding=len(gates), steps=len(gates))
 
     def for_every_length(self, kind: Kind, precision: Precision) -> None:  # noqa: ARG002
         return None
-
-    def _model(
-        self, kind: Kind, programs: dict[str, Program], precision: Precision, plan: SystemPlan, **frame: Any
-    ) -> Model:
-        vocabulary = plan.symbols.vocabulary
-        outputs = stated_outputs(kind, len(plan.unfolding.answers))
-        frame = {"length": plan.unfolding.length, "problem": self.problem, "outputs": outputs, **frame}
-        return model_of(kind, programs, precision, vocabulary, **frame)
 
 
 def family_circuit_compiler(family: FamilyProblem, length: int) -> CircuitCompiler:

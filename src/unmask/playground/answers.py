@@ -15,7 +15,6 @@ from unmask.problems.problem import Outcome
 from unmask.samplers.predictors import CompiledPredictor
 from unmask.samplers.sampler_names import zoo
 from unmask.samplers.sampling_loop import masks, sample
-from unmask.traces.trace import Trace
 from unmask.verification.words.references import answer_count
 from unmask.weights.kinds import DIFFUSION, Kind
 from unmask.weights.model import Model
@@ -86,6 +85,10 @@ def answer_run(subject: RequestedProblem) -> dict[str, Any]:
             remarks.append(f"No {kind} is shown for comparison: {error}.")
     name = problem_name(model) or question.problem
     trace = panels[0].trace
+    own = None  # the run with the model's own planner, if another planner was requested
+    if question.planner_name is not None:
+        own_trace = panels[1].trace
+        own = {"answer": subject.answer_of(model, own_trace.output[-outputs:]), "steps": own_trace.steps_taken}
     return {
         **_sizes(model),
         "compile_seconds": compiled,
@@ -94,9 +97,7 @@ def answer_run(subject: RequestedProblem) -> dict[str, Any]:
         "steps": trace.steps_taken,
         "answer": subject.answer_of(model, trace.output[-outputs:]),
         "right": subject.correct_answer(question.word, outputs),
-        "own": _own_planner_answer(subject, model, panels[1].trace, outputs)
-        if question.planner_name is not None
-        else None,
+        "own": own,
         "beside": [{"kind": p.trace.kind, "steps": p.trace.steps_taken} for p in panels[1:]],
         **answer_words(subject),
         "page": render(View(name, question.word, tuple(panels), tuple(remarks))),
@@ -112,10 +113,6 @@ def _compared_kinds(subject: RequestedProblem) -> tuple[Kind, ...]:
         return ()
     kind: Kind = "mdm" if subject.question.kind == "cot" else "cot"
     return (kind,) if kind in subject.kinds else ()
-
-
-def _own_planner_answer(subject: RequestedProblem, model: Model, trace: Trace, outputs: int) -> dict[str, Any]:
-    return {"answer": subject.answer_of(model, trace.output[-outputs:]), "steps": trace.steps_taken}
 
 
 def _sizes(model: Model) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """cfg:FILE: is the word derived by a context-free grammar?"""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import count
@@ -34,15 +33,11 @@ def chart(grammar: BinaryGrammar, *, sets: bool | None = None) -> System:
         sets = len(grammar.nonterminals) <= MOST_IN_SETS
     groups, whole = _in_sets(grammar) if sets else _one_by_one(grammar)
     used_names = {group.name for group in groups}
-    accepted = Slots(next(name for name in _primed_names("accepted") if name not in used_names), (), BOOLEAN)
+    names = ("accepted" + "'" * primes for primes in count())
+    accepted = Slots(next(name for name in names if name not in used_names), (), BOOLEAN)
     accepted.rule((), lambda: grammar.empty, where=N.equals(0))
     accepted.rule(whole[0, N - 1], (lambda derived: grammar.start in derived) if sets else (lambda derived: derived))
     return System(tuple(grammar.letters), (*groups, accepted), answer=accepted[()])
-
-
-def _primed_names(name: str) -> Iterator[str]:
-    """Yield the name, then the name with 1, 2, … primes."""
-    return (name + "'" * primes for primes in count())
 
 
 def _in_sets(grammar: BinaryGrammar) -> tuple[list[Slots], Slots]:

@@ -1,8 +1,9 @@
 """Mirrored rows: causal attention in an unmasked program, with a second copy of all streams in reverse order.
 
-Given:     a causal *source* of R rows.
+Given:     a causal *source* of R rows, with D columns and H heads in a layer.
 Result:    layers of an unmasked program with R + 3 rows (`MirroredRows.layer`). After the layers that simulate a layer
-           of the source, the stream of every row is equal to that of the source in every bit. Width O(log R).
+           of the source, the stream of every row is equal to that of the source in every bit. The width is
+           O(H·(D + log R)) at fixed p.
 
 Idea. Row i of the source sees the rows 0 … i, its *prefix*. With O(log R) columns, a head of an unmasked program can
 see a dyadic block of it: the rows that agree with i + 1 above bit k and have 0 there, for a bit k of i + 1 that is 1.
@@ -22,7 +23,7 @@ the result is the sum of the terms [[e_j/A]·v_j] in the order of the keys, clip
     A < B      Fewer than 2^(p+1) keys have a weight above 0. They are found one by one, from the first to the last, and
                a head per key adds its value times its weight (`_Search.find_block`, `find_key`, `add_key`).
 
-The three additional rows are the sentinels, which have fixed scores: END for heads over the rows, and one START and two
+The three additional rows make room for sentinels, which have fixed scores: END for heads over the rows, START and two
 ENDs for heads over the mirror.
 """
 

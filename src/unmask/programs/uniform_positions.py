@@ -54,7 +54,7 @@ class FormulaSize:
 
 
 @dataclass(frozen=True)
-class Declared:
+class CheckedRegister:
     """One register: its formulas with their sizes, and the bits of the largest intermediate value of any of them.
 
     `table` names the table that it reads, `flaw` is the reason why the register is refused.
@@ -75,7 +75,7 @@ class Uniformity:
 
     length: int
     rows: int
-    declared: tuple[Declared, ...]
+    declared: tuple[CheckedRegister, ...]
 
     @property
     def scale(self) -> int:
@@ -129,7 +129,7 @@ def uniformity(program: Program, *, sources: Sequence[Positions] = ()) -> Unifor
     )
 
 
-def _declared(name: str, declaration: Declaration, S: int, sources: Sequence[Positions]) -> Declared:
+def _declared(name: str, declaration: Declaration, S: int, sources: Sequence[Positions]) -> CheckedRegister:
     formulas = tuple(_expressions(declaration))
     flaw = next((flaw for flaw in (flaw_of(e, S) for e in formulas) if flaw is not None), None)
     sizes_by_node = {} if flaw is not None else fold_parts(formulas, _size)
@@ -142,7 +142,7 @@ def _declared(name: str, declaration: Declaration, S: int, sources: Sequence[Pos
         flaw = f"{type(declaration).__name__} declares no formula"
     if flaw is None:
         flaw = _too_large(max((size.height for size in sizes), default=0), bits)
-    return Declared(name, tuple(map(str, formulas)), sizes, tuple(map(shape_of, formulas)), bits, table, flaw)
+    return CheckedRegister(name, tuple(map(str, formulas)), sizes, tuple(map(shape_of, formulas)), bits, table, flaw)
 
 
 def _expressions(declaration: Declaration) -> Iterator[Expression]:

@@ -7,7 +7,7 @@ import numpy as np
 from unmask.expressions import N, both, choose, n
 from unmask.programs.assembly import assemble_all
 from unmask.programs.gadgets.attention import boost, hide, itself, lookup
-from unmask.programs.gadgets.mlp import conjunction, left_as_it_is, unchosen
+from unmask.programs.gadgets.mlp import conjunction, unchosen, unless_taken
 from unmask.programs.planner_programs import planner_logits
 from unmask.programs.program import (
     ONE,
@@ -186,7 +186,7 @@ class _BlockPredictor:
         if number == planner.depth:
             planner.logits_in(itself(layer, self.start.here), self.decision)
             unchosen(layer.mlp, self.decision, self.not_chosen)
-            left_as_it_is(layer.mlp, self.decision, self.standing, self.kept)
+            unless_taken(layer.mlp, self.decision, self.standing, self.kept)
 
     def _read_out(self) -> None:
         """The logits of S; -B twice and 1 for the old symbol, or ĥ, where the source keeps its slot."""

@@ -42,7 +42,7 @@ from unmask.expressions import Expression, N, both, choose, n
 from unmask.programs.assembly import assemble
 from unmask.programs.declarations import OneHot
 from unmask.programs.gadgets.attention import boost, focus, focus_copies, itself, lookup
-from unmask.programs.gadgets.mlp import left_as_it_is, no_preference, unchosen
+from unmask.programs.gadgets.mlp import no_preference, unchosen, unless_taken
 from unmask.programs.program import ONE, ULP, B, HeadBuilder, Program, bits_for, free_name
 from unmask.programs.simulation import Simulation, shared_attention, source_positions
 from unmask.theorems.alignment import Alignment, layer_copies, slots
@@ -275,7 +275,7 @@ class _ChainProgram:
         head.copy(self.silent, self.decision[1], -B)
         self.simulations["predictor"].logits_in(head, self.logits, self.writable)
         unchosen(layer.mlp, self.decision, self.not_chosen)
-        left_as_it_is(layer.mlp, self.decision, self.standing, self.kept)
+        unless_taken(layer.mlp, self.decision, self.standing, self.kept)
         no_preference(layer.mlp, self.decision, self.logits, self.undecided)
 
     def _read_out(self) -> None:

@@ -45,7 +45,7 @@ from unmask.expressions import N, both, n
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.assembly import assemble_all
 from unmask.programs.gadgets.attention import boost, hide, itself
-from unmask.programs.gadgets.mlp import also, argmax, conjunction, gate, merge, one_hot, outweigh, select, veto
+from unmask.programs.gadgets.mlp import argmax, conjunction, gate, merge, one_hot, outweigh, select, veto, write_again
 from unmask.programs.gadgets.whole_layers import detect, empty, everywhere
 from unmask.programs.program import (
     ONE,
@@ -348,7 +348,7 @@ class LoopPredictor:
         number = self._code("number", self.alphabet.numbers, *self.alphabet.with_digit)
         one_hot(second.mlp, dumped, self.precision.numbers(), number[0])
         veto(second.mlp, np.concatenate([self.answer, self.noisy]), number[0])
-        also(second.mlp, *number)
+        write_again(second.mlp, *number)
         if self.spread:
             self._store_digits(self.spread, [stream[-1:] for stream in streams], first, second)
         if self.shape.noise:
@@ -376,7 +376,7 @@ class LoopPredictor:
                     units = conjunction(second.mlp, code[digit == value], [negated] * int((digit == value).sum()))
                     second.mlp.write(units, zero)
                     second.mlp.write(units, column_of_digit, -ONE)
-        also(second.mlp, *other)
+        write_again(second.mlp, *other)
         for columns in other:
             for symbols, column in zip((self.alphabet.numbers, *self.alphabet.with_digit), columns, strict=True):
                 program.read_out(symbols, column, -B)
@@ -390,7 +390,7 @@ class LoopPredictor:
         veto(layer.mlp, self.at.storing, drawn[0])
         if self.shape.final_heads:
             self._answer_nothing(layer, drawn[0])
-        also(layer.mlp, *drawn)
+        write_again(layer.mlp, *drawn)
 
     def _answer_nothing(self, layer: LayerBuilder, drawn: Columns) -> None:
         """The answer is ⟨0⟩, which is no symbol of the source, if some row saw nothing in a final layer."""
@@ -401,7 +401,7 @@ class LoopPredictor:
         hide(head, self.at.guest)
         detect(head, layer.mlp, self.blind, average, undefined[0])
         veto(layer.mlp, self.at.storing, undefined[0])
-        also(layer.mlp, *undefined)
+        write_again(layer.mlp, *undefined)
         outweigh(layer.mlp, [(np.repeat(average, drawn.size), ONE)], None, drawn)
         for flag in undefined:
             program.read_out(self.zero, flag, B)

@@ -166,7 +166,7 @@ class Panel:
 
     @property
     def left_out(self) -> list[str]:
-        """Return a sentence for each detail that was left out."""
+        """Return a note for each detail that was left out."""
         notes = [LEFT_OUT[self.detail]]
         if self.recording.forgotten:
             missing = " and ".join(self.recording.forgotten)
@@ -179,7 +179,7 @@ class Panel:
             )
         if self.sampled:
             notes.append("Symbols were sampled. The logits are shown without the sampling noise.")
-        return [sentence for sentence in notes if sentence]
+        return [note for note in notes if note]
 
     def to_json(self) -> dict[str, Any]:
         trace, history = self.trace, self.history

@@ -52,6 +52,10 @@ class AttentionReads:
         """Return the index at which the entries of each row begin."""
         return np.concatenate([[0], np.cumsum(self.counts)])
 
+    def keys_of(self, row: int) -> list[int]:
+        """Return the rows that a row reads."""
+        return self.keys[self.starts[row] : self.starts[row + 1]].tolist()
+
 
 @dataclass(frozen=True, eq=False)
 class RankedOutputs:

@@ -17,7 +17,7 @@ import numpy as np
 
 from unmask.expressions import Expression, N, Range, choose, constant, fold
 from unmask.expressions import n as row
-from unmask.programs.recurrences.regions import Evaluate, Ranged, Region, case_regions
+from unmask.programs.recurrences.regions import Evaluate, RangeLeaf, Region, case_regions
 from unmask.recurrences.slots import Case, Over, Slots
 from unmask.recurrences.system import System
 from unmask.recurrences.unfolding import Unfolding, slot_name
@@ -67,7 +67,7 @@ def in_length(expression: Expression) -> Expression:
     return formula(expression, {"N": N})
 
 
-def fixed(expression: Expression) -> int:
+def constant_value(expression: Expression) -> int:
     """Return the value of an expression in a plan for one length."""
     assert expression.operator == "constant", f"{expression} depends on N"
     return expression.value
@@ -92,9 +92,9 @@ class Box:
             total = plus(times(total, size), minus(index, first))
         return total
 
-    def code(self, places: Sequence[Expression]) -> Expression:
+    def code(self, indices: Sequence[Expression]) -> Expression:
         """Return the code of the slot with these indices."""
-        return plus(self.base, self.offset(places))
+        return plus(self.base, self.offset(indices))
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,7 @@ class Block:
     @property
     def rows(self) -> slice:
         """The rows of the block in a plan for one length."""
-        return slice(fixed(self.first), fixed(self.first) + fixed(self.count))
+        return slice(constant_value(self.first), constant_value(self.first) + constant_value(self.count))
 
     def tuples(self, names: Sequence[str]) -> list[tuple[int, ...]]:
         """Return these indices of every row."""
@@ -269,7 +269,7 @@ class SlotRows:
         """Return an expression in N as a formula for every N, or as the constant of one length."""
         if self.every_length:
             return in_length(expression)
-        return constant(int(expression.evaluate({"N": fixed(self.length)})))
+        return constant(int(expression.evaluate({"N": constant_value(self.length)})))
 
     @property
     def rows(self) -> Expression:
@@ -306,7 +306,7 @@ class SlotRows:
     @property
     def row_names(self) -> list[str]:
         """`cell[2,5]` for a slot, `cell[2,5] k=3` for a finder row of it, "" for a letter; at one length."""
-        names = [""] * fixed(self.rows)
+        names = [""] * constant_value(self.rows)
         for finders in self.finders:
             names[finders.block.rows] = finders.names
         for group in self.groups:
@@ -330,7 +330,7 @@ class SlotRows:
         except NoFormula:
             if self.every_length:
                 raise
-        table = otherwise.at_positions(fixed(self.length), np.arange(fixed(self.rows))).copy()
+        table = otherwise.at_positions(constant_value(self.length), np.arange(constant_value(self.rows))).copy()
         for block, expression in expressions.items():
             table[block.rows] = block.evaluate(expression)
         return table
@@ -369,7 +369,7 @@ class SlotRows:
         shared: dict[tuple[Slots, Over], Finders] = {}
         reads: dict[Slots, list[Over]] = {}
         for number, (group, _, region) in enumerate(drafts):
-            ranged = {index: leaf.over for index, leaf in enumerate(region.leaves) if isinstance(leaf, Ranged)}
+            ranged = {index: leaf.over for index, leaf in enumerate(region.leaves) if isinstance(leaf, RangeLeaf)}
             if not self.every_length:
                 slots = selected_rows(self._indices[group], np.flatnonzero(region.rows))
                 finders |= {(number, index): self._find(group, over, slots) for index, over in ranged.items()}
@@ -394,7 +394,7 @@ class SlotRows:
             code = box.code([over_range.index for over_range in ranges])
         else:
             count = indices["N"].size
-            block = Block(first, constant(count), {**indices, "n": fixed(first) + np.arange(count)}, None)
+            block = Block(first, constant(count), {**indices, "n": constant_value(first) + np.arange(count)}, None)
             code = plus(row, self._codes)
         self.finders.append(Finders(block, code, self.own_code(group), group, over))
         return self.finders[-1]
@@ -432,7 +432,7 @@ class SlotRows:
             return Block(first, constant(indices["N"].size), indices, None)
         if permuted and not isinstance(answers, Slots):
             answer_offset, last_offset = (
-                self.sized(box.offset(answers[0].places)),
+                self.sized(box.offset(answers[0].indices)),
                 self.sized(minus(box.size, constant(1))),
             )
             offset = choose(

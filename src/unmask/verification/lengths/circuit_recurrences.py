@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from unmask.problems.automata.automaton import Automaton
-from unmask.recurrences.interpreter import found_by, gathered, result_of
+from unmask.recurrences.interpreter import range_items, range_result, rule_result
 from unmask.recurrences.slots import Slots
 from unmask.verification.lengths.letter_coverage import require_entries, require_levels
 from unmask.verification.lengths.obligations import ObligationFailed, Term, reachable_closure
@@ -72,7 +72,7 @@ def _close(claim: SystemClaim, group: Slots) -> str:
             pools = [start if o.group is None else list(pairs) for o in place.branch.operands]
             for (a, f), (b, g) in product(*pools):
                 given = tuple(o.mapping(x) for o, x in zip(place.branch.operands, (a, b), strict=True))
-                value = result_of(group, place.branch.case, given, group.name)
+                value = rule_result(group, place.branch.case, given, group.name)
                 made[value, int(maps.product_table[f, g])] = None
         if len(made) == len(pairs):
             break
@@ -168,7 +168,7 @@ def _joins(claim: SystemClaim, root: Slots) -> str:
             a, b = given[:2]
             if a is None and (b is not None or group is root):
                 continue  # the right child begins behind the left one, and the root with letter 0
-            answer = result_of(group, place.branch.case, given, group.name)
+            answer = rule_result(group, place.branch.case, given, group.name)
             right = _value(a, b, odd=odd)
             if group is not root and right is not None:
                 right = right != odd
@@ -247,9 +247,9 @@ def _answers(claim: SystemClaim, place: BranchRows, *, found: bool) -> Iterator[
     """What the one slot says, for all that it may read, if its search finds something or nothing."""
     (search,), group, case = claim.space.searches, place.slot.group, place.branch.case
     assert isinstance(group, Slots)
-    gathered_value = gathered(search.over, frozenset([True] if found else []))
+    gathered_value = range_result(search.over, frozenset([True] if found else []))
     for given in product(*([gathered_value] if o.search else _mapped(o) for o in place.branch.operands)):
-        yield bool(result_of(group, case, given, group.name))
+        yield bool(rule_result(group, case, given, group.name))
 
 
 def _equal_halves(claim: SystemClaim) -> None:
@@ -312,7 +312,7 @@ def _found_by(place: BranchRows, letters: Sequence[str]) -> frozenset:
     search = place.slot.group
     assert isinstance(search, Search)
     given = tuple(o.mapping(x) for o, x in zip(place.branch.operands, letters, strict=True))
-    return found_by(search.over, given, search.group.name)
+    return range_items(search.over, given, search.group.name)
 
 
 MEANINGS: dict[str, Callable[[SystemClaim], None]] = {

@@ -229,7 +229,7 @@ def _frame(claim: SystemClaim) -> None:
         )
     else:
         for k, answer in enumerate(reversed(answers)):
-            places = [space.of(part) for part in answer.places]
+            places = [space.of(part) for part in answer.indices]
             there = z3.And(space.exists(group, places), space.row(group, places) == space.rows - 1 - k)
             arithmetic.require(f"frame: the answer {answer} stands in row {-1 - k}", there)
     for group, slot in (*claim.slots.items(), *claim.finders.items()):

@@ -26,8 +26,8 @@ import numpy as np
 from unmask.engines.visible_keys import distinct
 from unmask.numerics.arithmetic import Precision, multiply
 from unmask.programs.program import Program
-from unmask.recurrences.interpreter import found_by, gathered, result_of
-from unmask.recurrences.rule_functions import called
+from unmask.recurrences.interpreter import range_items, range_result, rule_result
+from unmask.recurrences.rule_functions import call_rule
 from unmask.recurrences.slots import Slots
 from unmask.verification.lengths.head_reads import (
     HeadRead,
@@ -264,7 +264,7 @@ class CaseAxis:
 
 def read_axis(claim: SystemClaim, operand: Operand, *, waiting: bool) -> CaseAxis:
     """A letter, a slot or a value; with `waiting` a slot may be masked. A value has no place."""
-    given = tuple(called(operand.mapping, (value,), "a read") for value in operand.read_values)
+    given = tuple(call_rule(operand.mapping, (value,), "a read") for value in operand.read_values)
     if operand.number is None:
         return CaseAxis((claim.mask,), given, (False,))
     listed = tuple(claim.tokens[value] for value in operand.read_values)
@@ -283,7 +283,7 @@ def letter_axis(claim: SystemClaim) -> CaseAxis:
 
 def reports_axis(reports: Sequence[RowReport], search: Search | None, mask: int) -> CaseAxis:
     """Return the axis of what a search finds; without a search no rule uses it."""
-    given = tuple(None if search is None else gathered(search.over, one.found) for one in reports)
+    given = tuple(None if search is None else range_result(search.over, one.found) for one in reports)
     waits = tuple(search is not None and one.waits for one in reports)
     return CaseAxis((mask,) * len(reports), given, waits, tuple(reports))
 
@@ -323,7 +323,7 @@ class BranchCases:
         for choice in product(*(zip(axis.given, axis.waits, strict=True) for axis in operands)):
             ready = not any(waits for _, waits in choice)
             given = tuple(value for value, _ in choice)
-            right.append(claim.tokens[result_of(group, branch.case, given, group.name)] if ready else NOT_YET)
+            right.append(claim.tokens[rule_result(group, branch.case, given, group.name)] if ready else NOT_YET)
         return np.repeat(np.array(right, dtype=np.int64), prod(map(len, others)))[self._kept]
 
 
@@ -468,7 +468,7 @@ class SystemTransformer:
         if not branch.counts or cases.waits[k]:
             return frozenset()
         given = tuple(cases.axes[a].given[cases.chosen[a, k]] for a in range(len(branch.operands)))
-        return found_by(search.over, given, search.group.name)
+        return range_items(search.over, given, search.group.name)
 
     def _read(self, place: BranchRows, *, waiting: bool) -> list[CaseAxis]:
         """What every operand may be; then the letter that a row reads that has nothing to read."""

@@ -22,7 +22,7 @@ from unmask.expressions import Expression, Range
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.recurrences.slot_rows import Block, in_length
 from unmask.programs.recurrences.slot_rows import product as product_of
-from unmask.recurrences.interpreter import mapped
+from unmask.recurrences.interpreter import apply_map
 from unmask.recurrences.slots import (
     Case,
     Choice,
@@ -162,7 +162,7 @@ class Space:
         place, answers = self.place(group, places), self.system.answers
         if group is self.system.answer_group and not isinstance(answers, Slots) and len(answers) == 1:
             z3 = self.arithmetic.z3
-            one = self.place(group, [self.of(part) for part in answers[0].places])
+            one = self.place(group, [self.of(part) for part in answers[0].indices])
             last = self.size(group) - 1
             place = z3.If(place == one, last, z3.If(place == last, one, place))
         return self.start[group] + place
@@ -257,7 +257,7 @@ class _BranchesOfRead(ReadVisitor[AnySlot, list[Branch]]):
         return self._existing(read, Operand(None, (at,), at, self.space.system.letters), there)
 
     def slot(self, read: Slot, context: AnySlot) -> list[Branch]:
-        places = tuple(self.space.of(place, context.indices) for place in read.places)
+        places = tuple(self.space.of(place, context.indices) for place in read.indices)
         operand = Operand(read.group, places, self.space.number(read.group, places), read.group.values)
         return self._existing(read, operand, self.space.exists(read.group, places))
 
@@ -279,7 +279,7 @@ class _BranchesOfRead(ReadVisitor[AnySlot, list[Branch]]):
 
     def mapped(self, read: Mapped, context: AnySlot) -> list[Branch]:
         return [
-            replace(o, operands=(_mapped(o.operands[0], partial(mapped, read)),))
+            replace(o, operands=(_mapped(o.operands[0], partial(apply_map, read)),))
             for o in self.visit(read.read, context)
         ]
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unmask.errors import UnmaskError
-from unmask.limits import foresee, stage
+from unmask.limits import check_memory, stage
 from unmask.reasoners.decoding import confidence, decode
 from unmask.reasoners.loops import Moment, canvases
 from unmask.verification.words.network import Cases, Network, TooManyCases
@@ -484,7 +484,7 @@ class Extraction:
 
 def extract(model: Model) -> Extraction:
     """Execute a model on all words of its length at once. Raise early if even the least cost exceeds the limits."""
-    foresee(_least_cost(model), f"the tables of {model.rows:,} rows")
+    check_memory(_least_cost(model), f"the tables of {model.rows:,} rows")
     tables = TableMedium(model)
     try:
         unrolled = stage("extracting steps", canvases(tables), 1 if model.kind == "plt" else model.steps)
