@@ -168,14 +168,14 @@ def selected_rows(indices: Arrays, rows: np.ndarray) -> Arrays:
     return {name: values[rows] for name, values in indices.items()}
 
 
-def in_length_alone(ranges: Sequence[Range]) -> bool:
+def depend_on_length_alone(ranges: Sequence[Range]) -> bool:
     """Return True if the ranges depend on N alone."""
     return not any((over.first.names | over.last.names) - {"N"} for over in ranges)
 
 
 def range_box(ranges: Sequence[Range], base: Expression) -> Box:
     """Return the box of ranges that depend on N alone."""
-    if not in_length_alone(ranges):
+    if not depend_on_length_alone(ranges):
         raise NoFormula
     return Box(base, tuple(over.first for over in ranges), tuple(minus(over.last, over.first) for over in ranges))
 
@@ -428,7 +428,7 @@ class SlotRows:
             if self.every_length:
                 raise NoFormula
             return Block(first, constant(indices["N"].size), indices, None)
-        if not in_length_alone(group.ranges):
+        if not depend_on_length_alone(group.ranges):
             return Block(first, constant(indices["N"].size), indices, None)
         if permuted and not isinstance(answers, Slots):
             answer_offset, last_offset = (

@@ -31,11 +31,11 @@ from unmask.programs.recurrences.rule_tables import (
     ReadHead,
     ReadValues,
     all_combinations,
+    are_sets,
     check_entries,
     coded,
     cubes,
     is_each,
-    is_sets,
     items_of,
     meaning_of,
     variables_of,
@@ -359,7 +359,7 @@ class SystemPlan(SlotRows):
 
     def _terms(self, group: Slots, read_values: ReadValues, results: np.ndarray) -> Iterator[Term]:
         """A cube for every result or, for a set, for every item."""
-        if not self.coded_as_sets(group):
+        if not self.is_coded_as_sets(group):
             for cube in cubes(read_values.variables, results):
                 yield Term(cube, (("is", group.values[cube.result]),))
             return
@@ -368,19 +368,19 @@ class SystemPlan(SlotRows):
             for cube in cubes(read_values.variables, np.where(results == NEVER, NEVER, holds[results])):
                 yield Term(cube, (("in" if cube.result else "out", item),))
 
-    def coded_as_sets(self, group: Slots) -> bool:
+    def is_coded_as_sets(self, group: Slots) -> bool:
         """Return whether a slot of the group is computed item by item."""
-        return is_sets(group.values) and group not in self._whole
+        return are_sets(group.values) and group not in self._whole
 
     def result_features(self, group: Slots) -> list[Feature]:
-        items = items_of(group.values) if self.coded_as_sets(group) else None
+        items = items_of(group.values) if self.is_coded_as_sets(group) else None
         if items is None:
             return [("is", value) for value in group.values]
         return [feature for item in items for feature in (("in", item), ("out", item))]
 
     def token_features(self, group: Slots, value: Any) -> list[Feature]:
         """The features that a slot of the group has computed if this is its value."""
-        return coded(value, items_of(group.values) if self.coded_as_sets(group) else None)
+        return coded(value, items_of(group.values) if self.is_coded_as_sets(group) else None)
 
     def _name(self, base: str) -> str:
         taken_names = {region.name for region in (*self.regions, *self.starts)}
