@@ -255,7 +255,7 @@ def show_comparison(problem: str, rows: list["ResourceRow"]) -> None:
                 f"{kind:>5}: N {first.length} → {last.length}, steps {first.steps} → {last.steps}, "
                 f"space {first.padding} → {last.padding}, width {first.width} → {last.width} <= {last.width_formula}"
                 + ("" if grows_as_promised(same) else ": [red]depth, alphabet or width grow faster than allowed[/red]")
-                + _lacking(same)
+                + _missing_cases(same)
             )
     out.print(
         "[dim]These runs show upper bounds. Lower bounds are cited theorems: for example, log N steps of chain of "
@@ -263,7 +263,7 @@ def show_comparison(problem: str, rows: list["ResourceRow"]) -> None:
     )
 
 
-def _lacking(rows: list["ResourceRow"]) -> str:
+def _missing_cases(rows: list["ResourceRow"]) -> str:
     from unmask.verification.compare import lengths_that_lack_cases
 
     lengths = lengths_that_lack_cases(rows)

@@ -68,7 +68,7 @@ def panel_of(
     check_memory(page_bytes, f"a view of {model.steps:,} steps with {model.padding:,} slots")
     is_watched = model.numbers_computed <= MOST_WATCHED and fits(_watching(model, engine or FastEngine()) + page_bytes)
     if not is_watched:
-        recording.forgotten.extend(["attention", "registers"])
+        recording.dropped.extend(["attention", "registers"])
     trace = run_word(
         model,
         word,
