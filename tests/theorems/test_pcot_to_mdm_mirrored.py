@@ -203,7 +203,7 @@ def test_summands_that_apply_a_clipped_walk(p):
 
 
 def _without_saturated(monkeypatch):
-    monkeypatch.setattr(mirrored_rows._Search, "saturated", lambda *_: None)
+    monkeypatch.setattr(mirrored_rows._MirroredHead, "saturated", lambda *_: None)
 
 
 def _without_search(monkeypatch):
