@@ -1,4 +1,4 @@
-"""Measured resources beside their bounds."""
+"""Measured resources compared with their bounds."""
 
 from dataclasses import replace
 

@@ -31,7 +31,7 @@ from unmask.errors import ProblemError, UnmaskError
 from unmask.expressions import Expression, N, constant, log2_above
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.program import Program
-from unmask.programs.recurrences.slot_rows import NoFormula, constant_value, in_length, in_length_alone
+from unmask.programs.recurrences.slot_rows import NoFormula, constant_value, depend_on_length_alone, in_length
 from unmask.programs.recurrences.string_placement import (
     Placement,
     one_level_per_step,
@@ -123,7 +123,7 @@ def _has_boxes(system: System) -> bool:
     ranges = [over for group in system.groups for over in group.ranges]
     for _, case in cases_of(system):
         ranges += [read.range for read in read_parts(case.reads) if isinstance(read, Over)]
-    return in_length_alone(ranges)
+    return depend_on_length_alone(ranges)
 
 
 def _fitted_unfoldings(unfold: Unfold) -> list[Unfolding]:

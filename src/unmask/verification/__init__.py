@@ -2,7 +2,8 @@
 
 `words/` decides about one model and every word of its length, `lengths/` about a problem, a kind and every N,
 `conversions/` about a theorem, every source and every N. `circuits/` writes models as circuits of AND, OR and NOT.
-`trusted` lists the modules that a proof of a model trusts; `answer_tables` answers many words by extracted tables.
+They share one `transformer_layer` over a domain of numbers, and one `word_encoding` of letters as bits.
+`model_outcomes` runs words; `answer_tables` answers many words by tables that are extracted from the weights.
 """
 
 from typing import TYPE_CHECKING
