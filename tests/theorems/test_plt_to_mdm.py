@@ -218,7 +218,7 @@ def test_the_distance_of_the_laws_is_said():
     assert law.per_draw == noise_distance(source.precision)
     assert 0 < law.per_draw < law.path < 1
     assert law.to_json()["per_draw"] == "0.0991"
-    assert "0.0991" in law.sentence
+    assert "0.0991" in law.description
     assert PLT_TO_MDM.law(random_model(400, "plt", 1, precision=2, stochastic=False)) is None
     finer = replace(source, transformers={"model": replace(source.transformers["model"], precision=Precision(4))})
     assert PLT_TO_MDM.law(finer).to_json() == {"draws": law.draws, "per_draw": None, "path_at_most": None}

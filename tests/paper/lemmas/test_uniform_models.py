@@ -56,7 +56,7 @@ def test_every_compiler_is_walked():
 
 
 def test_what_cannot_be_claimed_says_so(subjects):
-    sentences = {subject.name: subject.sentence for subject in subjects}
+    sentences = {subject.name: subject.description for subject in subjects}
     assert sentences["a circuit of a file → mdm"].startswith("not uniform: given as a table")
     assert "which is not shown here" in sentences["family:addition → plt"]
     for family in ("parity", "contains-aba", "addition"):
