@@ -40,7 +40,7 @@ from unmask.problems.circuits.circuit_files import write_aiger
 from unmask.reasoners.run_words import answers, run
 from unmask.reasoners.typed_words import read_word
 from unmask.samplers.line_plot import Point, Series, plot, powers
-from unmask.verification.answer_tables import tabled_answers
+from unmask.verification.answer_tables import answer_many_words
 from unmask.verification.words.deciders import Encoding, circuit_of, decider_of
 
 HERE = Path(__file__).parent
@@ -166,11 +166,11 @@ def every_word():
         model = compile_problem(problem, "mdm", length=16)
         words = words_of(model)
         start = time.process_time()
-        tabled = tabled_answers(model, words, engine=FastEngine())
+        answered = answer_many_words(model, words, engine=FastEngine())
         first = time.process_time() - start
-        assert tabled.by == "tables"
-        assert np.flatnonzero(tabled.answers.accepted == 1).tolist() == [0x5555]
-        return first, best(lambda: tabled_answers(model, words, engine=FastEngine()), times=3)
+        assert answered.by == "tables"
+        assert np.flatnonzero(answered.answers.accepted == 1).tolist() == [0x5555]
+        return first, best(lambda: answer_many_words(model, words, engine=FastEngine()), times=3)
 
     measured = [extracted() for _ in range(3)]
     model = compile_problem(problem, "mdm", length=16)

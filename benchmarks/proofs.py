@@ -12,7 +12,7 @@ from pysat.solvers import Solver
 from unmask.api import compile_problem, convert_model, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.verification.words.deciders import Encoding, decider_of, miter
-from unmask.verification.words.sat_sweeping import constant_clause, difference, gate_clauses
+from unmask.verification.words.sat_sweeping import constant_clause, difference_clauses, gate_clauses
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "proof-times.md"
 CONFLICTS = 100_000
@@ -84,7 +84,7 @@ def _solve(circuit, pairs):
         for k, gate in enumerate(circuit.gates):
             for clause in gate_clauses(circuit.first_gate + k, gate):
                 solver.add_clause(clause)
-        for clause in difference(circuit, pairs)[1]:
+        for clause in difference_clauses(circuit, pairs)[1]:
             solver.add_clause(clause)
         solver.conf_budget(CONFLICTS)
         return solver.solve_limited(), solver.accum_stats()["conflicts"]

@@ -1,4 +1,4 @@
-"""The pages that are written from the code say what the code says."""
+"""The generated architecture pages are up to date."""
 
 import pytest
 from architecture import ROOT, filled, pages

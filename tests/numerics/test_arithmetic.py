@@ -77,9 +77,9 @@ def test_arrays_give_what_integers_give(p):
     precision = Precision(p)
     a = np.array(precision.numbers())
     for operation in (add, multiply, divide):
-        right = a[a > 0] if operation is divide else a
-        table = operation(a[:, None], right[None, :], precision)
-        assert table.tolist() == [[int(operation(x, y, precision)) for y in right.tolist()] for x in a.tolist()]
+        positive = a[a > 0] if operation is divide else a
+        table = operation(a[:, None], positive[None, :], precision)
+        assert table.tolist() == [[int(operation(x, y, precision)) for y in positive.tolist()] for x in a.tolist()]
 
 
 @given(st.integers(-(10**9), 10**9), st.integers(1, 10**6), precisions)
@@ -163,8 +163,8 @@ def test_a_batch_is_one_product_after_the_other(case):
     left, right = np.array(x, dtype=np.int64).reshape(n, k), np.array(y, dtype=np.int64).reshape(k, m)
     batch = np.stack([left, -left])
     together = arithmetic.product(batch, np.stack([right, right]), Precision(p))
-    apart = [arithmetic.product(entry, right, Precision(p)) for entry in batch]
-    assert np.array_equal(together, np.stack(apart))
+    separate = [arithmetic.product(entry, right, Precision(p)) for entry in batch]
+    assert np.array_equal(together, np.stack(separate))
     assert np.array_equal(weighted(batch, Matrix.of(right).rows(), m, Precision(p)), together)
 
 

@@ -39,9 +39,9 @@ def test_marginals_are_those_of_the_schedule(alpha, t):
     for i, symbol in enumerate(WORD):
         column = [word[i] for word in words]
         assert set(column) == {symbol, "m"}
-        kept = column.count(symbol)
-        assert (kept - draws * stays) ** 2 <= 25 * draws * stays * (1 - stays)
-        assert (kept - draws * (stays + Fraction(1, 10))) ** 2 > 25 * draws * stays * (1 - stays)
+        unmasked = column.count(symbol)
+        assert (unmasked - draws * stays) ** 2 <= 25 * draws * stays * (1 - stays)
+        assert (unmasked - draws * (stays + Fraction(1, 10))) ** 2 > 25 * draws * stays * (1 - stays)
 
 
 def test_positions_are_masked_independently():

@@ -103,14 +103,14 @@ def marginals(task, context):
     """The law of each masked slot, whatever the rest of the canvas holds."""
     return {
         i: {s: sum(p for canvas, p in task.law.items() if canvas[i] == s) for s in "ab"}
-        for i, held in enumerate(context)
-        if held == task.mask
+        for i, symbol in enumerate(context)
+        if symbol == task.mask
     }
 
 
 def even_law(model, word, **_):  # noqa: ARG001
-    others = [s for s in model.vocabulary if s != model.mask]
-    law = dict.fromkeys(others, Fraction(1, len(others)))
+    writable = [s for s in model.vocabulary if s != model.mask]
+    law = dict.fromkeys(writable, Fraction(1, len(writable)))
     return lambda context: dict.fromkeys(range(len(context)), law)
 
 
@@ -219,7 +219,7 @@ BROKEN = [
     ("lem:unmask-conversion-fp", simulation, "hide", nothing),
     ("thm:perfect-approximation-limitation", problem_checks, "closed_formula", lambda length: Fraction(1, 2)),  # noqa: ARG005
     ("thm:perfect-approximation-limitation", problem_checks, "perfect", lambda *_: []),
-    ("thm:perfect-approximation-limitation", problem_checks, "_chance", lambda *_: Fraction(1, 50)),
+    ("thm:perfect-approximation-limitation", problem_checks, "_chance_of_answer", lambda *_: Fraction(1, 50)),
     ("thm:regular-languages-in-mdm-efficient", product_tree, "queue_factor", printed_layout),
     ("thm:regular-languages-in-mdm-efficient", problem_checks, "tree_steps", lambda length: length),
     ("takeaway:takeaway-4", product_tree, "queue_factor", printed_layout),
@@ -235,7 +235,7 @@ BROKEN = [
     ("fig:figure-1b", circuit_medium, "choose", nothing_new),
     ("takeaway:takeaway-5", circuit_medium, "choose", nothing_new),
     ("fig:expression-tree", expression_node, "readiness_planner", impatient),
-    ("fig:expression-tree", expression_node, "see_shape", nothing),
+    ("fig:expression-tree", expression_node, "detect_misshapen", nothing),
     ("thm:emdms-can-simulate-fplts", theorem_checks, "noise_distance", lambda p: Fraction(1, p.p + 1)),
     ("fig:figure-1b", cot_to_ac0, "_written", first_guess),
     ("own:cot-to-ac0*", cot_to_ac0, "argmax", certain),

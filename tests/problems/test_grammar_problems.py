@@ -1,4 +1,4 @@
-"""Grammars against a chart parser that others wrote, from the file to the compiled model."""
+"""Grammars compared with the chart parser of NLTK, from the file to the compiled model."""
 
 import itertools
 import random
@@ -24,7 +24,7 @@ TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FILES.gl
 
 
 def parses(text):
-    """Word → is there a parse, by NLTK, which reads the same notation but for ε."""
+    """Word → whether NLTK finds a parse; its notation differs only in ε."""
     import nltk
 
     parser = nltk.ChartParser(nltk.CFG.fromstring(text.replace("ε", "")))
@@ -78,7 +78,7 @@ def test_compiled_grammars_decide_as_the_outside_parser_does(name, kind):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_what_a_proof_compares_with_derives_what_the_rules_do(seed):
-    """As gates, from the rules as they are written, with empty alternatives and circles of units."""
+    """The gates are built from the rules as written, with empty alternatives and cycles of unit rules."""
     grammar = read_grammar(random_grammar(random.Random(seed)))
     letters = grammar.letters
     for length in range(5):
@@ -94,7 +94,7 @@ def test_what_a_proof_compares_with_derives_what_the_rules_do(seed):
 
 @pytest.mark.parametrize(("name", "length"), [("dyck2", 4), ("arithmetic", 3)])
 def test_a_wrong_binary_form_is_refuted(name, length, monkeypatch):
-    """What is compiled lacks a pair; the proof starts from the rules."""
+    """The compiled grammar lacks a pair; the proof starts from the original rules."""
     problem = parse_grammar(str(FILES / f"{name}.cfg"))
     correct = binary(problem.grammar)
     wrong = 0
@@ -122,7 +122,7 @@ def test_a_proof_starts_from_the_rules():
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "message"),
     [
         ("", "the grammar has no rule; write one as S -> 'a' S 'b' | ε"),
         ("S -> 'a", "line 1 of the grammar has a quotation mark that is never closed; close it"),
@@ -134,8 +134,8 @@ def test_a_proof_starts_from_the_rules():
         ("S -> 'a b'", "line 1 of the grammar has the letter 'a b'; remove the blanks from it"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(text, sentence):
-    with pytest.raises(ProblemError, match="^" + sentence.replace("|", r"\|").replace("(", r"\(") + "$"):
+def test_errors_name_the_line(text, message):
+    with pytest.raises(ProblemError, match="^" + message.replace("|", r"\|").replace("(", r"\(") + "$"):
         GrammarProblem("cfg:x", text)
 
 

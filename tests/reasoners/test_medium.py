@@ -7,9 +7,9 @@ from unmask.engines.reference import ReferenceEngine
 from unmask.reasoners.array_medium import Arrays, RunSetup
 from unmask.reasoners.loops import Medium, OutsidePlanner, canvases, masked_diffusion
 from unmask.testing.random_model import random_model
-from unmask.verification.circuits.constant_depth import Wires
+from unmask.verification.circuits.constant_depth import WireMedium
 from unmask.verification.circuits.one_hot import saturating_sum
-from unmask.verification.words.extraction import Tables
+from unmask.verification.words.extraction import TableMedium
 
 
 class RecordingMedium:
@@ -85,6 +85,6 @@ def test_a_planner_from_outside_replaces_the_models_own_and_ends_the_run():
 def test_three_media():
     model = random_model(3, "mdm", 2, precision=1)
     words = np.zeros((1, 2), dtype=np.int64)
-    media = (Arrays(RunSetup(model, words, ReferenceEngine())), Tables(model), Wires(model, saturating_sum))
+    media = (Arrays(RunSetup(model, words, ReferenceEngine())), TableMedium(model), WireMedium(model, saturating_sum))
     assert all(isinstance(medium, Medium) for medium in media)
     assert not isinstance(model, Medium)

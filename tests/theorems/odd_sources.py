@@ -62,8 +62,8 @@ def without_preference(source, seed):
 def with_mask_first(source):
     """The same weights, the mask is token 0."""
     names = list(source.vocabulary)
-    place = names.index("m")
-    names[0], names[place] = names[place], names[0]
+    mask_token = names.index("m")
+    names[0], names[mask_token] = names[mask_token], names[0]
     return replace(source, vocabulary=tuple(names))
 
 
@@ -75,8 +75,10 @@ def with_attention(source, planner, predictor):
 
 def wrong(convert, sources, *, enough=None):
     """How many of the sources a conversion gets wrong; where some are enough, no more are counted."""
-    found = (source for i, source in enumerate(sources) if check_source(source, convert(source), seed=i) is not None)
-    return len(list(islice(found, enough)))
+    differing = (
+        source for i, source in enumerate(sources) if check_source(source, convert(source), seed=i) is not None
+    )
+    return len(list(islice(differing, enough)))
 
 
 def odd_sources(precision, seeds=range(12)):
@@ -93,12 +95,12 @@ def odd_sources(precision, seeds=range(12)):
 
 def check_divisions(convert, precision, lengths=(0, 1, 2)):
     """Sources that divide by zero and sources that nearly do: (how many divide, the disagreements)."""
-    divided, found = 0, []
+    divided, disagreements = 0, []
     for seed in range(30):
         source = peaked(random_model(seed, "mdm", lengths[seed % len(lengths)], precision=precision))
         word = sample_words(source, Draws(seed, 1), 1)[0].tolist()
         divided += divides_by_zero(source, word)
         disagreement = check_source(source, convert(source), seed=seed, words=1)
         if disagreement:
-            found.append(disagreement)
-    return divided, found
+            disagreements.append(disagreement)
+    return divided, disagreements

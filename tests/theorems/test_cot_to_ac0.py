@@ -16,7 +16,7 @@ from unmask.testing.random_model import all_words
 from unmask.theorems import cot_to_ac0 as module
 from unmask.theorems.cot_to_ac0 import cot_to_ac0, depth_bound
 from unmask.verification.circuits.constant_depth import token_bits
-from unmask.verification.outcomes import outcomes
+from unmask.verification.model_outcomes import outcomes
 from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head
 
@@ -30,17 +30,17 @@ def disagreements(model):
     """The words on which the circuit says something else than a run."""
     circuit, words = cot_to_ac0(model), all_words(model)
     assert circuit.depth <= depth_bound(model)
-    said = circuit.evaluate(token_bits(words, [model.token[s] for s in model.input_symbols]))
+    outputs = circuit.evaluate(token_bits(words, [model.token[s] for s in model.input_symbols]))
     spelled = spelled_words(model)
-    found = []
-    for word, (undefined, rejected, accepted), right in zip(
-        spelled, said.tolist(), outcomes(model, spelled, ReferenceEngine()), strict=True
+    differences = []
+    for word, (undefined, rejected, accepted), outcome in zip(
+        spelled, outputs.tolist(), outcomes(model, spelled, ReferenceEngine()), strict=True
     ):
-        expected = right.error is not None, right == REJECTED, right == ACCEPTED
+        expected = outcome.error is not None, outcome == REJECTED, outcome == ACCEPTED
         agree = undefined if expected[0] else (undefined, rejected, accepted) == expected
         if not agree:
-            found.append((word, right, (undefined, rejected, accepted)))
-    return found
+            differences.append((word, outcome, (undefined, rejected, accepted)))
+    return differences
 
 
 SOURCES = [
@@ -86,8 +86,8 @@ def test_chains_that_divide_by_zero():
     for seed in range(8):
         source = blind(chain(seed, 2, 2))
         assert disagreements(source) == []
-        found = outcomes(source, spelled_words(source), ReferenceEngine())
-        undefined += sum(outcome.error is not None for outcome in found)
+        all_outcomes = outcomes(source, spelled_words(source), ReferenceEngine())
+        undefined += sum(outcome.error is not None for outcome in all_outcomes)
     assert 3 < undefined < 32
 
 
@@ -122,6 +122,6 @@ def test_groups_of_symbols_make_long_chains_possible():
         cot_to_ac0(model)
     circuit, words = cot_to_ac0(model, together=2), all_words(model)
     assert circuit.depth <= depth_bound(model, 6)
-    said = circuit.evaluate(token_bits(words, [model.token[s] for s in model.input_symbols])).tolist()
-    for (_, rejected, accepted), trace in zip(said, run_batch(model, words, engine=ReferenceEngine()), strict=True):
+    outputs = circuit.evaluate(token_bits(words, [model.token[s] for s in model.input_symbols])).tolist()
+    for (_, rejected, accepted), trace in zip(outputs, run_batch(model, words, engine=ReferenceEngine()), strict=True):
         assert (rejected, accepted) == (trace.output[-1] == model.reject, trace.output[-1] == model.accept)

@@ -87,10 +87,10 @@ def test_a_construction_that_is_too_wide_is_caught(monkeypatch):
     """The same conversion with a column per row: its states agree, its price does not."""
 
     def wide(programs, length):
-        made = programs_at(programs, length)
-        for program in made.values():
+        instances = programs_at(programs, length)
+        for program in instances.values():
             program.register("nothing", program.rows)
-        return made
+        return instances
 
     programs_at = cot_and_pcot.programs_at
     assert check_theorem(cot_and_pcot.COT_TO_PCOT, range(3), precision=2) == []

@@ -25,7 +25,7 @@ from unmask.export.gguf_file import GgufChoice, gguf_folder
 from unmask.export.rope_folder import CONTAINERS, rope_folder
 from unmask.export.rope_transformer import RopeChoice
 from unmask.files import write_folder
-from unmask.limits import foresee, stage
+from unmask.limits import check_memory, stage
 from unmask.weights.kinds import DIFFUSION, Kind
 from unmask.weights.model import Model
 from unmask.weights.transformer import Head, Transformer
@@ -78,7 +78,7 @@ OTHER_ORDERS = 2  # further runs of a predictor, in other orders
 
 def check_size(model: Model, form: str, names: list[str], words: int) -> None:
     """Raise if the export would not fit into memory; the message has the estimate."""
-    foresee(export_memory(model, form, names, words), f"the {form} form")
+    check_memory(export_memory(model, form, names, words), f"the {form} form")
 
 
 def export_memory(model: Model, form: str, names: list[str], words: int) -> int:

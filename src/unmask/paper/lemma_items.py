@@ -7,21 +7,13 @@ from unmask.paper import rocq_proofs
 from unmask.paper.checks import gadget_checks, number_checks, theorem_checks
 from unmask.paper.checks.evidence import Check, several
 from unmask.paper.checks.gadget_checks import with_lemmas
-from unmask.paper.item import Item
+from unmask.paper.item import Item, paper_item
 
 
-def _lemma(*, label: str, check: Check, repaired: str | None = None, **words: Any) -> Item:
-    """Return the item of a lemma, with the proofs of its gadgets; `repaired` says what replaces the paper's text."""
-    return Item(
-        label=label,
-        kind="lemma",
-        claim="holds",
-        against_print="repaired" if repaired else "as printed",
-        difference=repaired,
-        run=f"unmask paper {label} --check",
-        check=with_lemmas(label, check),
-        **words,
-    )
+def _lemma(*, label: str, check: Check, **fields: Any) -> Item:
+    """Return the item of a lemma of the paper; its check also decides the gadget lemmas that it depends on."""
+    run = f"unmask paper {label} --check"
+    return paper_item(label=label, kind="lemma", run=run, check=with_lemmas(label, check), **fields)
 
 
 LEMMAS = (

@@ -1,5 +1,7 @@
 """The theorems, corollaries, the proposition and the remark."""
 
+from typing import Any
+
 from unmask.paper import rocq_proofs
 from unmask.paper.checks import (
     circuit_checks,
@@ -12,7 +14,7 @@ from unmask.paper.checks import (
 from unmask.paper.checks.evidence import ItemProof, several
 from unmask.paper.checks.gadget_checks import with_lemmas
 from unmask.paper.checks.problem_checks import with_every_length
-from unmask.paper.item import Item
+from unmask.paper.item import Item, paper_item
 
 COMPUTABLE = (
     "T and P must be computable in logarithmic space from 1^N. The paper does not restrict them, and then the left "
@@ -99,35 +101,31 @@ THEOREMS = (
         "uniform:1 --sample --seed 3 --json",
         check=problem_checks.planner_is_needed,
     ),
-    Item(
+    paper_item(
         label="thm:lts-mdms",
         kind="theorem",
         title="masked diffusion and looped transformers",
         statement=f"MDM[T, P] ⊆ PLT[T, P], and PLT[T, P] ⊆ MDM[T, (N + P)·D]. {FOR_THE_GIVEN_D}",
         construction="theorems/mdm_to_plt.py, theorems/plt_to_mdm.py",
-        claim="holds",
-        against_print="as printed",
         run=by_theorem("plt", "mdm", "plt_to_mdm_packed"),
         check=several(TO_PLT, TO_MDM, PACKED, theorem_checks.exact_slots),
         bound="T steps each (one more from a stochastic looped transformer); P pads, (N + P)·D slots; width O(log), a "
         "constant alphabet",
         erratum="16.",
     ),
-    Item(
+    paper_item(
         label="thm:lts-can-simulate-mdms",
         kind="theorem",
         title="masked diffusion inside a looped transformer",
         statement="MDM[T, P] ⊆ PLT[T, P]: one loop is one denoising step. With noise, the same tape gives the same "
         "path.",
         construction="theorems/mdm_to_plt.py",
-        claim="holds",
-        against_print="as printed",
         run=by_theorem("mdm", "plt", "mdm_to_plt"),
         check=several(TO_PLT, theorem_checks.same_tape("mdm_to_plt", seeds=6)),
         bound="T loops, P pads, max(L_U, L_S) + 4 layers",
         erratum="34: in the proof, the predictor does not wait for the planner's decision; both run at once.",
     ),
-    Item(
+    paper_item(
         label="thm:emdms-can-simulate-fplts",
         kind="theorem",
         title="a looped transformer inside masked diffusion",
@@ -136,15 +134,13 @@ THEOREMS = (
         "of noise is drawn within d of its law, in total variation, d < 0.296, 0.0991, 0.0234 for p = 1, 2, 3, so that "
         "runs are within 1 - (1 - d)^n of each other if n numbers are drawn.",
         construction="theorems/plt_to_mdm.py",
-        claim="holds",
-        against_print="as printed",
         run=by_theorem("plt", "mdm", "plt_to_mdm_packed"),
         check=several(TO_MDM, PACKED, theorem_checks.exact_slots, theorem_checks.distance_of_noise),
         bound="max(T, 1) steps, (N + P)·D slots; with noise T + 1 steps and a slot more per row and noise column; "
         "width O(log), a constant alphabet",
         erratum="16: hosts for the P further rows, no clock, a slot for the answer; the proof ends with another count.",
     ),
-    Item(
+    paper_item(
         label="thm:regular-languages-in-mdm-efficient",
         kind="theorem",
         title="regular languages with N slots",
@@ -153,8 +149,6 @@ THEOREMS = (
         "transition monoids of at most 1,024 elements, and beyond that takes |Q| slots per node, (N - 2)·|Q| + 1 "
         "in all.",
         construction="programs/regular/product_tree.py",
-        claim="holds",
-        against_print="as printed",
         run="unmask compile '(a|b)*abb' --length 16 --to mdm --out abb && unmask verify abb --method sample --cases "
         "100",
         check=several(ONE_SLOT_PER_NODE, problem_checks.states_per_node),
@@ -163,7 +157,7 @@ THEOREMS = (
         "power of two, and nothing emits the answer.",
         proofs=(rocq_proofs.REGULAR,),
     ),
-    Item(
+    paper_item(
         label="thm:mdms-can-simulate-cot",
         kind="theorem",
         title="parallel chain of thought inside masked diffusion",
@@ -171,8 +165,6 @@ THEOREMS = (
         "3], with O(log N) heads for each of its heads (own:causal-by-two-streams*). Both are within the paper's P + "
         "(N + P)².",
         construction="theorems/pcot_to_mdm.py, theorems/pcot_to_mdm_mirrored.py",
-        claim="holds",
-        against_print="as printed",
         run=by_theorem("pcot", "mdm", "pcot_to_mdm"),
         check=several(PCOT_TO_MDM, PCOT_MIRRORED),
         bound="T steps; P + (N + P)(⌈log2(N + P)⌉ - 1) slots, L + 1 layers; or P + 3 slots, 1 + L·(3m + 3) layers, m = "
@@ -180,7 +172,7 @@ THEOREMS = (
         erratum="17: the statement holds, and no blow-up is needed; in the proof, the answer is not in the last slot, "
         "and a chain does see its own masks.",
     ),
-    Item(
+    paper_item(
         label="thm:cot-can-simulate-mdms",
         kind="theorem",
         title="masked diffusion inside parallel chain of thought",
@@ -189,14 +181,12 @@ THEOREMS = (
         "given model of L layers the conversion writes T·(L·(N + P) + P) symbols, or L·T·(N + P) if the input is "
         "padded by P symbols, as in the paper's proof.",
         construction="theorems/mdm_to_pcot.py",
-        claim="holds",
-        against_print="as printed",
         run=by_theorem("mdm", "pcot", "mdm_to_pcot"),
         check=several(MDM_TO_PCOT, theorem_checks.with_padded_input),
         bound="T steps, T·(L·(N + P) + P) symbols, L + 2 layers",
         erratum="18: the divisors of the positions; another lemma is meant; L is the deeper of planner and predictor.",
     ),
-    Item(
+    paper_item(
         label="thm:single-model-equivalence",
         kind="theorem",
         title="planner and predictor in one transformer",
@@ -204,9 +194,7 @@ THEOREMS = (
         "-B; these are the slots the planner chooses. The converse holds for this threshold rule, and not for a fixed "
         "k, which counts.",
         construction="theorems/mdm_and_topk.py",
-        claim="holds",
-        against_print="repaired",
-        difference="a threshold (logits above -B) chooses the slots. The paper fixes k, but one k cannot choose the "
+        repaired="a threshold (logits above -B) chooses the slots. The paper fixes k, but one k cannot choose the "
         "same slots as a planner in every step. With P dummy slots it can: own:mdm-to-fixed-k*. The distribution is "
         "kept at the chosen slots; the paper claims all slots.",
         run=by_theorem("mdm", "topk", "planner_and_predictor_to_topk"),
@@ -214,14 +202,12 @@ THEOREMS = (
         bound="T steps, P slots, max(L_U, L_S) + 1 layers",
         erratum="3: k varies from step to step; B must be subtracted twice.",
     ),
-    Item(
+    paper_item(
         label="thm:mdms-can-simulate-emdms",
         kind="theorem",
         title="without editing",
         statement="MDM[T, P] ⊆ sMDM[T, T·P]: a new block of slots for every step, so that no slot is written twice.",
         construction="theorems/mdm_and_smdm.py",
-        claim="holds",
-        against_print="as printed",
         run=by_theorem("mdm", "smdm", "mdm_to_smdm"),
         check=several(theorem_checks.converter("mdm_to_smdm"), theorem_checks.converter("smdm_to_mdm")),
         bound="T steps, T·P slots, one symbol more",
@@ -231,7 +217,7 @@ THEOREMS = (
             every_source("mdm_to_smdm", "of mdm_to_smdm, for every P, p <= 4, both transformers of one attention"),
         ),
     ),
-    Item(
+    paper_item(
         label="thm:mdms-cot-sandwich",
         kind="corollary",
         title="the sandwich",
@@ -239,9 +225,7 @@ THEOREMS = (
         "weights; the last hop with two symbols for each. Each hop on its own, and all as one chain at N = 1, T = 1. "
         "The second hop also as CoT[T] ⊆ MDM[T, T + 3] (own:causal-by-two-streams*).",
         construction="theorems/all_theorems.py",
-        claim="holds",
-        against_print="repaired",
-        difference="in the last two lines L becomes 2L: their proof uses pCoT[T, P] ⊆ CoT[P] of prop:cot-as-pcot, "
+        repaired="in the last two lines L becomes 2L: their proof uses pCoT[T, P] ⊆ CoT[P] of prop:cot-as-pcot, "
         "which is shown for T = O(log N) and open for larger T; pCoT[T, P] ⊆ CoT[2P] holds for every T. Since identity "
         "layers may be added to a model, L may be any larger constant, and what a model of L₀ layers decides is in "
         "every line for L = 2(L₀ + 1). The form for T >= N holds as printed, with smaller bounds: T + 3, O(T²) and "
@@ -252,7 +236,7 @@ THEOREMS = (
         bound="the last chain has 2·T·(L·(N + P) + P) steps, where P and L are those of the masked diffusion model",
         erratum="13, 15 and 17.",
     ),
-    Item(
+    paper_item(
         label="thm:cot-mdm-separation",
         kind="corollary",
         title="chain of thought is slower",
@@ -262,8 +246,6 @@ THEOREMS = (
         "masked diffusion (and N of the compiled chain, an upper bound), and chains of log N steps are circuits of "
         "constant depth (own:cot-to-ac0*). No run shows the rest: that parity has no such circuits is cited.",
         construction="theorems/pcot_to_mdm_mirrored.py, theorems/cot_to_ac0.py, verification/compare.py",
-        claim="holds",
-        against_print="as printed",
         run="unmask compare group:A5 --lengths 8",
         check=several(
             own_result_checks.chains_in_parallel,
@@ -278,16 +260,14 @@ THEOREMS = (
 )
 
 OTHERS = (
-    Item(
+    paper_item(
         label="cor:mdm-lt-equivalence",
         kind="corollary",
         title="the same up to logarithms",
         statement="For K >= 1, MDM[T, Õ(N^K)] = PLT[T, Õ(N^K)].",
         construction="theorems/plt_to_mdm.py, theorems/mdm_to_plt.py",
-        claim="holds",
-        against_print="repaired",
         refuted=True,
-        difference="the paper has PLT[T, O(N^K)] on the right-hand side. That is false for T = 2^(c·S) with S = "
+        repaired="the paper has PLT[T, O(N^K)] on the right-hand side. That is false for T = 2^(c·S) with S = "
         "N^K·log² N: the left side then contains a language of DSPACE(S) that is not in DSPACE(N^K·log N), which "
         "contains the right side (space hierarchy theorem; docs/paper/counterexample.md). With Õ on both sides it "
         "holds. For polynomial T the paper's form is open.",
@@ -303,7 +283,7 @@ OTHERS = (
         bound="(N + P)·D + 1 slots there, as many pads back",
         erratum="2.",
     ),
-    Item(
+    paper_item(
         label="cor:mdms-can-simulate-regular-languages",
         kind="corollary",
         title="regular languages through looped transformers",
@@ -312,14 +292,12 @@ OTHERS = (
         "row per letter, which holds an element of the monoid (at most 1,024 of them) or, beyond that, a map of states "
         "as a matrix of width O(|Q|²); the conversion stores every number of every row in a slot.",
         construction="theorems/plt_to_mdm.py",
-        claim="holds",
-        against_print="as printed",
         run="unmask compile '(ab)*' --length 2 --to plt --out looped && unmask convert looped --to mdm --out "
         "diffusion && unmask run diffusion ab",
         check=several(LOOPED, problem_checks.looped_then_converted, problem_checks.converted),
         bound="⌈log2 N⌉ steps, (N + 1)·D + 1 slots",
     ),
-    Item(
+    paper_item(
         label="cor:mdms-with-constant-steps",
         kind="corollary",
         title="constantly many steps",
@@ -329,15 +307,13 @@ OTHERS = (
         f"are extracted, and tried, at p = 1 alone. {UNIFORM_BOTH_WAYS}",
         construction="programs/circuit_systems.py, verification/circuits/constant_depth.py, "
         "programs/printed_circuit_programs.py, verification/circuits/printed_extraction.py",
-        claim="holds",
-        against_print="repaired",
-        difference=f"{COMPUTABLE}.",
+        repaired=f"{COMPUTABLE}.",
         erratum="1.",
         run="unmask compile family:contains-aba --length 8 --to mdm --out circuit && unmask verify circuit",
         check=CONSTANT_STEPS,
         bound="T = depth, a slot per wire and gate; back: depth at most c·T, c a formula in p and the number of layers",
     ),
-    Item(
+    paper_item(
         label="cor:mdms-with-polylog-steps",
         kind="corollary",
         title="polylogarithmically many steps",
@@ -346,22 +322,18 @@ OTHERS = (
         f"steps beyond the depth change nothing. {UNIFORM_BOTH_WAYS}",
         construction="programs/circuit_systems.py, verification/circuits/constant_depth.py, "
         "programs/printed_circuit_programs.py, verification/circuits/printed_extraction.py",
-        claim="holds",
-        against_print="repaired",
-        difference=f"{COMPUTABLE}.",
+        repaired=f"{COMPUTABLE}.",
         erratum="1.",
         run="unmask compile family:majority --length 8 --to mdm --out circuit && unmask verify circuit",
         check=POLYLOG_STEPS,
         bound="T = depth, a slot per wire and gate; back: depth at most c·T, c a formula in p and the number of layers",
     ),
-    Item(
+    paper_item(
         label="cor:mdms-with-polynomially-many-steps*",
         kind="corollary",
         title="polynomially many steps",
         statement="MDM[T, N^K] ⊆ CoT[O(T·N^K)]. That chains of polynomial length are within P is cited.",
         construction="theorems/mdm_to_pcot.py, theorems/cot_and_pcot.py",
-        claim="holds",
-        against_print="as printed",
         run="unmask compile random:1 --length 1 --to mdm --out diffusion && unmask convert diffusion --to cot --out "
         "chain",
         check=several(
@@ -372,16 +344,14 @@ OTHERS = (
         bound="2·T·(L·(N + P) + P) steps",
         erratum="13: the factor 2, which O absorbs.",
     ),
-    Item(
+    paper_item(
         label="prop:cot-as-pcot",
         kind="proposition",
         title="chain of thought, one symbol or many at a time",
         statement="CoT[T] = pCoT[T, T] for every T; pCoT[T, P] ⊆ CoT[P] with O(T + log N) columns, so for T = O(log "
         "N); and pCoT[T, P] ⊆ CoT[2P] with O(log N) columns for every T. A chain in P steps has a begin symbol.",
         construction="theorems/cot_and_pcot.py, theorems/pcot_to_cot_hosted.py, programs/hosted_masks.py",
-        claim="holds",
-        against_print="open",
-        difference="the first half, pCoT[T, T] = CoT[T], holds as stated, but it is not clear: there is no row for a "
+        still_open="the first half, pCoT[T, T] = CoT[T], holds as stated, but it is not clear: there is no row for a "
         "mask when its symbol is predicted, so the row before it simulates both, and their one softmax is put together "
         "from several heads. The second half, pCoT[T, P] ⊆ CoT[P], is shown for T = O(log N). For larger T and blocks "
         "of several symbols it is open: masks must not see the symbols of their own block, and hiding these takes a "
@@ -411,51 +381,46 @@ OTHERS = (
 )
 
 
-# Results of our own, which the paper does not state: they go beyond it, or repair one of its statements.
+# Our own results, which the paper does not state: they go beyond it, or repair one of its statements.
+
+
+def _own_result(**fields: Any) -> Item:
+    return Item(kind="own result", claim="holds", against_print=None, **fields)
 
 
 OWN = (
-    Item(
+    _own_result(
         label="own:mdm-to-fixed-k*",
-        kind="own result",
         title="one k for all steps",
         statement="MDM[T, P] ⊆ top-k[T, 2P] with k = P: P dummy slots take up what the planner does not choose. A "
         "repair of thm:single-model-equivalence that keeps its fixed k.",
         construction="theorems/mdm_and_topk.py",
-        claim="holds",
-        against_print=None,
         run=by_theorem("mdm", "topk", "mdm_to_fixed_k"),
         check=theorem_checks.converter("mdm_to_fixed_k"),
         bound="T steps, 2P slots, k = P, max(L_U, L_S) + 1 layers, D_U + D_S + 2|Σ| + ⌈log2(N + 2P)⌉ + 7 columns",
         erratum="3.",
     ),
-    Item(
+    _own_result(
         label="own:mdm-speed-up*",
-        kind="own result",
         title="constant factors in the number of steps",
         statement="MDM[cT, P] ⊆ MDM[T, P] for every constant c: planner and predictor take c steps in one pass, with "
         "the same slots and c times as many layers (and four more per step). So a constant factor in a bound on the "
         "steps means something only together with a bound on the layers. If c does not divide the number of steps, "
         "the first pass takes fewer: it sees that no slot is written. Sampled runs are not covered.",
         construction="theorems/mdm_speed_up.py",
-        claim="holds",
-        against_print=None,
         run=by_theorem("mdm", "mdm", "mdm_speed_up"),
         check=several(theorem_checks.converter("mdm_speed_up"), theorem_checks.converter("mdm_speed_up:3")),
         bound="⌈T/c⌉ steps, P slots, c·(max(L_U, L_S) + 4) layers, 2(D_U + D_S) + 5|Σ| + ⌈log2(N + P)⌉ + 4 columns, 3 "
         "more if c does not divide T",
     ),
-    Item(
+    _own_result(
         label="own:causal-by-two-streams*",
-        kind="own result",
         title="causal attention by unmasked attention without further rows",
         statement="pCoT[T, P] ⊆ MDM[T, P + 3] and CoT[T] ⊆ MDM[T, T + 3], with O(log N) heads in a layer for each head "
         "of the chain, O(1) layers for each layer and width O(log N), at fixed p: every row holds two streams, so that "
         "the rows are there in order and in reverse order. Hence CoT[log N] ⊆ MDM[log N, N]. With one head per head, "
         "`pcot_to_mdm` takes (N + P)(⌈log2(N + P)⌉ - 1) + P slots. The paper has neither.",
         construction="theorems/pcot_to_mdm_mirrored.py, programs/mirrored_rows.py",
-        claim="holds",
-        against_print=None,
         run=by_theorem("cot", "mdm", "cot_to_mdm_mirrored"),
         check=several(
             COT_MIRRORED,
@@ -466,24 +431,20 @@ OWN = (
         "more; m = 2, 7, 15 and g = 3, 10, 25 for p = 1, 2, 3",
         erratum="4.",
     ),
-    Item(
+    _own_result(
         label="own:pcot-to-cot-answer-only*",
-        kind="own result",
         title="a parallel chain in fewer than twice the steps",
         statement="pCoT[T, P] ⊆ CoT[2P - P' + 1], so P + 1 steps for T = 1: only the answer of the last block is "
         "written. CoT[P], which the paper claims, costs more layers and heads, and is open for large T "
         "(prop:cot-as-pcot).",
         construction="theorems/cot_and_pcot.py",
-        claim="holds",
-        against_print=None,
         run=by_theorem("pcot", "cot", "pcot_to_cot_answer_only"),
         check=theorem_checks.converter("pcot_to_cot_answer_only"),
         bound="2P - P' + 1 steps, L + 1 layers, 2D + O(log(N + P)) columns",
         erratum="13.",
     ),
-    Item(
+    _own_result(
         label="own:cot-to-ac0*",
-        kind="own result",
         title="log N steps of chain of thought are within AC0",
         statement="T steps of chain of thought at fixed precision are decided by a circuit whose depth depends on "
         "neither N nor T: it tries all chains in parallel. It has |Σ|^T passes, which is polynomial for T = O(log "
@@ -491,8 +452,6 @@ OWN = (
         "larger (docs/paper/our-results.md). That parity is not in AC0 is cited. Everything else in the separation "
         "from masked diffusion, which decides parity in ⌈log2 N⌉ steps, is run here.",
         construction="theorems/cot_to_ac0.py",
-        claim="holds",
-        against_print=None,
         run="unmask paper own:cot-to-ac0 --check",
         check=several(
             own_result_checks.chains_in_parallel,
@@ -502,32 +461,26 @@ OWN = (
         bound="depth at most that of one pass and 5, a formula in p and the number of layers",
         erratum="4.",
     ),
-    Item(
+    _own_result(
         label="own:parity-needs-long-chains*",
-        kind="own result",
         title="short chains of thought do not decide parity",
         statement="At fixed precision, CoT[T] decides parity only if T = N^Ω(1). The circuit of own:cot-to-ac0* has "
         "depth d, which depends on the precision and the number of layers but on neither N nor T, and size "
         "|Σ|^T·poly(N + T). Parity at depth d needs size exp(Ω(N^(1/(d - 1)))), by Håstad's theorem, which is cited. "
         "So parity is in MDM[log N, N], and for no k in CoT[log^k N]. The paper only conjectures such a separation.",
         construction="theorems/cot_to_ac0.py",
-        claim="holds",
-        against_print=None,
         run="unmask paper own:parity-needs-long-chains --check",
         check=several(own_result_checks.depth_without_steps, own_result_checks.parity_by_diffusion),
         bound="T = Ω(N^(1/(d - 1))) steps, d the depth of the circuit",
     ),
-    Item(
+    _own_result(
         label="own:majority-by-topk*",
-        kind="own result",
         title="top-k counts",
         statement="A top-k model with k = ⌊N/2⌋ + 1 decides majority in two steps. That majority is not in AC0 is "
         "cited, so no masked diffusion model with constantly many steps decides it. Two caveats: k must grow with N, "
         "because for a constant k top-k is within AC0; and the lowest slot must win a tie, because with the other "
         "rule one word of 16 fails at N = 4.",
         construction="theorems/mdm_and_topk.py",
-        claim="holds",
-        against_print=None,
         run="unmask paper own:majority-by-topk --check",
         check=own_result_checks.majority,
         bound="2 steps, N + 1 slots, 2 layers, 2⌈log2(2N + 1)⌉ + 13 columns",

@@ -23,7 +23,7 @@ from unmask.problems.circuit_problems import pasted_circuit
 from unmask.problems.grammar_problems import GrammarProblem
 from unmask.problems.problem import Problem
 from unmask.problems.program_problems import ProgramProblem
-from unmask.verification.outcomes import outcome_of_symbols
+from unmask.verification.model_outcomes import outcome_of_symbols
 from unmask.weights.kinds import DIFFUSION, KINDS, Kind
 from unmask.weights.model import Model
 

@@ -218,16 +218,16 @@ class HostedMasks(AddressedRows):
     def layer(self, number: int) -> None:
         """Simulate one layer of the source on both streams of every row."""
         program, source = self.program, self.simulation.source.layers[number]
-        searches = [_HostedHead.of(self, g, head, number) for g, head in enumerate(source.heads)]
-        if searches:
-            self._attend(searches)
+        heads = [_HostedHead.of(self, g, source_head, number) for g, source_head in enumerate(source.heads)]
+        if heads:
+            self._attend(heads)
         layer = program.layer()
-        for search in searches:
-            search.add_result(layer, self.row_code, self.masks)
-        if searches:
+        for head in heads:
+            head.add_result(layer, self.row_code, self.masks)
+        if heads:
             clearing = itself(layer, self.row_code)
-            for search in searches:
-                clear(clearing, *search.columns.values())
+            for head in heads:
+                clear(clearing, *head.columns.values())
         self.simulation.layer(number, layer, self._guard())
         self.simulation.mlp(number, layer, self.masks)
         keep_zero(layer, source.mlp, self.masks, self.begins[:1])
@@ -245,40 +245,40 @@ class HostedMasks(AddressedRows):
 
         return guard
 
-    def _attend(self, searches: list["_HostedHead"]) -> None:
+    def _attend(self, heads: list["_HostedHead"]) -> None:
         """Compute the results of all heads of a layer in 2m + 3 layers, where m is the most keys with a weight.
 
         Layer 1 computes Z. Layers 2t and 2t + 1 find the block and the address of the t-th key; for t = 1 and 2 they
         also compute the walks for Z = B. The last two layers compute the weights of all keys, then the sum.
         """
         layer = self.program.layer()
-        for search in searches:
-            search.mass(layer)
+        for head in heads:
+            head.mass(layer)
         for key_number in range(self.tables.most_keys):
             layer = self.program.layer()
             clearing = itself(layer, self.row_code)
-            for search in searches:
-                search.find_block(layer, key_number)
-                search.clear_scratch(clearing, *BLOCK_CODE, *WALKS)
+            for head in heads:
+                head.find_block(layer, key_number)
+                head.clear_scratch(clearing, *BLOCK_CODE, *WALKS)
                 if key_number == 0:
-                    search.begin_levels(layer)
+                    head.begin_levels(layer)
                 elif key_number == 1:
-                    search.state_after_rows(layer)
+                    head.state_after_rows(layer)
             layer = self.program.layer()
             clearing = itself(layer, self.row_code)
-            for search in searches:
-                search.find_key(layer, key_number)
-                search.clear_scratch(clearing, "found")
+            for head in heads:
+                head.find_key(layer, key_number)
+                head.clear_scratch(clearing, "found")
                 if key_number == 0:
-                    search.walks_over_rows(layer)
+                    head.walks_over_rows(layer)
                 elif key_number == 1:
-                    search.walks_over_masks(layer)
+                    head.walks_over_masks(layer)
         layer = self.program.layer()
-        for search in searches:
-            search.find_levels(layer)
+        for head in heads:
+            head.find_levels(layer)
         layer = self.program.layer()
-        for search in searches:
-            search.add_up(layer)
+        for head in heads:
+            head.add_up(layer)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import numpy as np
 
 from unmask.engines.engine import Continuing, Engine, Footprint, Watch
 from unmask.errors import AttendsToNothing, PlannerError, UnmaskError
-from unmask.limits import current, foresee, in_words, stage
+from unmask.limits import check_memory, current, size_text, stage
 from unmask.numerics.array_types import Int
 from unmask.reasoners.array_medium import Arrays, RunSetup, RunStep, planned_from_outside
 from unmask.reasoners.decoding import Tape
@@ -69,15 +69,15 @@ def omission_message(model: Model, cost: int, canvases: int) -> str | None:
         return None
     return (
         f"only the last canvas is kept: those of {model.steps:,} steps with {model.padding:,} slots would take about "
-        f"{in_words(canvases)} of memory beside the {in_words(cost)} of the run, beyond the limit of "
-        f"{in_words(memory)}; lift it with --limit {cost + canvases}"
+        f"{size_text(canvases)} of memory beside the {size_text(cost)} of the run, beyond the limit of "
+        f"{size_text(memory)}; lift it with --limit {cost + canvases}"
     )
 
 
 def foresee_run(model: Model, cost: int, batch: int) -> None:
     """Raise TooLarge for a run that would exceed the memory limit."""
     words = "a run" if batch == 1 else f"a run of {batch:,} words"
-    foresee(cost, f"{words} over {model.rows:,} rows")
+    check_memory(cost, f"{words} over {model.rows:,} rows")
 
 
 def run(

@@ -47,7 +47,7 @@ def test_larger_lengths_on_random_words(family):
 
 
 def canonical(circuit):
-    """Per output, the circuit without the numbers and the order of its gates; two of one form are one circuit."""
+    """Return the outputs as expressions, without numbers and order of gates; equal forms are equal circuits."""
     forms = {0: "false", 1: "true"}
     for i in range(len(circuit.inputs)):
         forms[2 * i + 2], forms[2 * i + 3] = f"x{i}", f"-x{i}"
@@ -67,7 +67,7 @@ TOO_SMALL = {"contains-aba": 4, "parity": 3, "multiplication": 4, "reachability"
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_they_are_not_the_circuits_that_are_compiled(family):
-    """Otherwise a proof would compare a circuit with itself: neither as built nor with its gates taken together."""
+    """Otherwise a proof would compare a circuit with itself, as built or with merged gates."""
     lengths = fitting(family, (*range(TOO_SMALL.get(family, 2) + 1, 20), 25, 27, 32, 36))
     for length in lengths:
         compiled, plain = shallow_circuit(family, length), textbook_circuit(family, length)
@@ -80,7 +80,7 @@ def test_they_are_not_the_circuits_that_are_compiled(family):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_they_compute_the_same(family):
-    """Proved, by a solver, for a length at which neither is tiny."""
+    """Proved by a solver for a length at which neither circuit is tiny."""
     length = next(n for n in fitting(family, range(9, 26)) if n != 9 or family == "reachability")
     compiled, plain = shallow_circuit(family, length), textbook_circuit(family, length)
     letters, encoding = [0, 1], Encoding(2, length)

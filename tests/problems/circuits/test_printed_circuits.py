@@ -1,4 +1,4 @@
-"""Circuits that metered machines print: right on all words, and what is found out about one item."""
+"""Circuits that metered machines print: they are correct on all words, and so are the properties of single items."""
 
 from dataclasses import replace
 from itertools import product
@@ -48,7 +48,7 @@ def test_a_formula_below_the_depth_is_refuted():
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_an_item_is_found_by_counting(name):
-    """Against the list of all items, in plain Python."""
+    """Compared with the list of all items, in plain Python."""
     family, length = PRINTED[name], 4
     printed, limit = list(family.items(length)), family.bound.at(length)
     gates = [k for k, number in enumerate(printed) if number < 0]
@@ -67,7 +67,7 @@ def test_an_item_is_found_by_counting(name):
             assert deciding_bit(limit, family.machine, length, k) == 2
 
 
-def test_numbers_that_outgrow_their_room_end_the_machine():
+def test_numbers_beyond_the_register_bound_end_the_machine():
     with pytest.raises(RegisterOverflow):
         list(replace(PRINTED["reachability"], bound=RegisterBound(1)).items(9))
 

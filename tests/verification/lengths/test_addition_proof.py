@@ -15,7 +15,7 @@ from unmask.numerics.arithmetic import Precision
 from unmask.problems.catalogue import parse_problem
 from unmask.problems.circuit_problems import FamilyProblem
 from unmask.problems.problem import Outcome
-from unmask.programs.one_step_addition import HALF, IS_CARRY
+from unmask.programs.one_step_addition import HALF_LENGTH, IS_CARRY
 from unmask.programs.program import Edges
 from unmask.reasoners.run_words import answers
 from unmask.verification.lengths.prove_lengths import prove_every_length
@@ -98,12 +98,12 @@ def beside(program):
 
 def own_carry(program):
     """A slot sees the rows of its own bits, too."""
-    address(program, "order", lambda e: choose(both(n >= 2 * N, e < HALF), e + 1, e))
+    address(program, "order", lambda e: choose(both(n >= 2 * N, e < HALF_LENGTH), e + 1, e))
 
 
 def without_last(program):
     """The planner leaves out the carry."""
-    flag(program, "no slot", choose(both(n >= 2 * N, n < 2 * N + HALF), 0, 1))
+    flag(program, "no slot", choose(both(n >= 2 * N, n < 2 * N + HALF_LENGTH), 0, 1))
 
 
 SABOTAGES = {

@@ -7,7 +7,7 @@ from unmask.compilers.system_compiler import SystemCompiler
 from unmask.numerics.arithmetic import Precision
 from unmask.problems.program_problems import program_problem
 from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter, some
-from unmask.verification.lengths.system_rows import RowReport, Shares, together
+from unmask.verification.lengths.system_rows import RowReport, Shares, joint_reports
 
 from .programs_to_prove import of
 from .range_programs import PROGRAMS, SABOTAGES, UNDECIDED, k
@@ -116,8 +116,8 @@ def test_where_the_family_fits_its_folder_is_that_of_one_length(name, kind, monk
 def test_what_rows_tell_together():
     nothing, one, waits = RowReport((False,), frozenset(), False), RowReport((True,), frozenset("a"), False), None
     waits = RowReport((False,), frozenset(), True)
-    assert set(together([nothing, one])) == {nothing, one}
-    assert RowReport((True,), frozenset("a"), True) in together([nothing, one, waits])
+    assert set(joint_reports([nothing, one])) == {nothing, one}
+    assert RowReport((True,), frozenset("a"), True) in joint_reports([nothing, one, waits])
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 4, 6])
@@ -127,7 +127,7 @@ def test_a_whisper_is_lost_among_many_rows(p):
 
     precision = Precision(p)
     loud, quiet = (Shares([], [{0, value}]) for value in (precision.one, precision.one // 2))
-    loud.weigh(precision.one, precision)
+    loud.compute_least(precision.one, precision)
     assert loud.least == [1]
     with pytest.raises(ObligationFailed, match="rounds to zero among many rows"):
-        quiet.weigh(precision.one, precision)
+        quiet.compute_least(precision.one, precision)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from unmask.verification.words import network as partition
-from unmask.verification.words.network import Network, distinct, ranked
+from unmask.verification.words.network import Network, distinct_codes, distinct_columns
 
 
-def check(columns, found):
-    first, number = found
+def check(columns, partition):
+    first, number = partition
     contents = [column.tobytes() for column in np.ascontiguousarray(columns.T)]
     assert sorted(first.tolist()) == [contents.index(content) for content in dict.fromkeys(contents)]
     assert [contents[first[k]] for k in number.tolist()] == contents
@@ -30,15 +30,15 @@ def test_distinct_columns(kind, most_codes, monkeypatch):
         columns = rng.integers(low, high, (rows, count)).astype(kind)
         columns = np.concatenate([columns, columns[:, : count // 2]], axis=1)
         if rows:
-            check(columns, distinct(columns))
-    assert distinct(np.zeros((0, 4), dtype=kind))[0].size == 1
+            check(columns, distinct_columns(columns))
+    assert distinct_columns(np.zeros((0, 4), dtype=kind))[0].size == 1
 
 
 @pytest.mark.parametrize("size", [7, 5000, 1 << 40])
 def test_ranked_codes(size):
     codes = np.random.default_rng(1).integers(0, size, 900)
     codes[100:200] = codes[:100]
-    check(codes[None], ranked(codes, size))
+    check(codes[None], distinct_codes(codes, size))
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.int64])

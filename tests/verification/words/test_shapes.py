@@ -48,5 +48,5 @@ def test_switches_are_told_apart_by_their_branches():
     first, same, other = shapes_of(network, chosen)
     assert first == same != other
     words = np.array([[0, 1, 0, 1, 0, 1], [1, 1, 0, 1, 1, 0]])
-    found = network.evaluate(words, [cases.variables[0] for cases in chosen])
-    assert [found[cases.variables[0]].tolist() for cases in chosen] == [[1, 0], [1, 0], [0, 1]]
+    variable_values = network.evaluate(words, [cases.variables[0] for cases in chosen])
+    assert [variable_values[cases.variables[0]].tolist() for cases in chosen] == [[1, 0], [1, 0], [0, 1]]

@@ -39,11 +39,10 @@ from unmask.verification.lengths.regular_loops import prove_chain, prove_looped
 from unmask.verification.lengths.regular_trees import LanguageClaim, prove_diffusion, prove_parallel
 from unmask.verification.lengths.system_proof import prove_system, system_statement
 from unmask.verification.lengths.system_slots import SystemClaim
-from unmask.verification.outcomes import outcomes
+from unmask.verification.model_outcomes import outcomes
 from unmask.verification.verdict import ProofRecord, Status, Verdict
-from unmask.verification.words.deciders import symbol_numbers, token_numbers
 from unmask.verification.words.equivalence import prove_comparison
-from unmask.verification.words.references import Comparison, reference_of
+from unmask.verification.words.references import Comparison, reference_of, symbol_numbers, token_numbers
 from unmask.weights.kinds import KINDS, Kind
 from unmask.weights.model import Model
 

@@ -25,7 +25,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from unmask.errors import TooLarge, UnmaskError, WordError, shortened
+from unmask.errors import TooLarge, UnmaskError
 from unmask.limits import stage
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.circuits.circuit import FALSE, TRUE, Circuit, CircuitBuilder
@@ -38,11 +38,11 @@ from unmask.recurrences.system import is_truth, symbol_names
 from unmask.recurrences.unfolding import Key, slot_name
 from unmask.verification.words.extraction import ACCEPT, REJECT, Extraction, extract
 from unmask.verification.words.network import Cases, Network, Variable
-from unmask.verification.words.references import symbol_of
+from unmask.verification.words.references import symbol_numbers, token_numbers
 from unmask.weights.model import Model
 
 OneHotLiterals = list[int]
-"""[value] → the literal of "it has this value"."""
+"""[value] → the literal that is true if the quantity has this value."""
 
 
 class NetworkGates:
@@ -53,7 +53,7 @@ class NetworkGates:
         self._literals: dict[int, OneHotLiterals] = dict(zip(network.letters, letters, strict=True))
 
     def holds(self, cases: Cases, labels: np.ndarray) -> int:
-        """Return the literal of "the label of the case that applies is true"."""
+        """Return the literal that is true if the label of the case that applies is true."""
         for v in stage("variables as gates", self._network.below(cases.variables)):
             if v not in self._literals:
                 variable = self._network.variables[v]
@@ -73,14 +73,14 @@ class NetworkGates:
 
     def _table(self, parents: Sequence[int], table: np.ndarray, size: int) -> OneHotLiterals:
         """Decide parent after parent, as a decision diagram: equal subtables are built once."""
-        known: dict[bytes, OneHotLiterals] = {}
+        literals_of: dict[bytes, OneHotLiterals] = {}
 
         def literals(depth: int, subtable: np.ndarray) -> OneHotLiterals:
             if depth == len(parents):
                 return [TRUE if value == int(subtable) else FALSE for value in range(size)]
             key = bytes([depth % 256]) + subtable.tobytes()
-            if key in known:
-                return known[key]
+            if key in literals_of:
+                return literals_of[key]
             groups: dict[bytes, tuple[list[int], np.ndarray]] = {}  # values of this parent with equal subtables
             for value, literal in enumerate(self._literals[parents[depth]]):
                 groups.setdefault(subtable[value].tobytes(), ([], subtable[value]))[0].append(literal)
@@ -96,7 +96,7 @@ class NetworkGates:
                 result[value] = self._builder.or_(*terms[value])
             if len(possible) == 2:
                 result[possible[1]] = result[possible[0]] ^ 1
-            known[key] = result
+            literals_of[key] = result
             return result
 
         return literals(0, np.asarray(table, order="C"))
@@ -154,7 +154,7 @@ class Encoding:
         return [*codes[: self.letters - 1], builder.or_(*codes[self.letters - 1 :])]
 
     def word(self, bits: Sequence[bool]) -> list[int]:
-        """The letters of an assignment."""
+        """Return the letters that an assignment of the bits encodes."""
         codes = (
             sum(int(bits[index * self.width + bit]) << bit for bit in range(self.width)) for index in range(self.length)
         )
@@ -163,7 +163,7 @@ class Encoding:
 
 @dataclass(frozen=True, eq=False)
 class ModelDecider:
-    """An extracted model; `symbols[letter]` is the number of the input symbol that it reads for the letter."""
+    """An extracted model; `symbols[letter]` is the number of the input symbol that the model reads for the letter."""
 
     extraction: Extraction
     symbols: Sequence[int]
@@ -292,23 +292,26 @@ class ExpressionDecider:
         return Decision([{**answers, REJECT: fit ^ 1}])
 
 
-def miter(sides: tuple[Decider, Decider], encoding: Encoding) -> tuple[Circuit, np.ndarray]:
+def miter(deciders: tuple[Decider, Decider], encoding: Encoding) -> tuple[Circuit, np.ndarray]:
     """Return (circuit of both sides, pairs [n, 2] of literals that must be equal).
 
     The pairs are equal on every word if and only if neither side fails and both give the same answers.
     """
     builder = CircuitBuilder(encoding.names())
     letters = encoding.literals(builder)
-    first, second = (side.decide(builder, letters) for side in sides)
+    first, second = (decider.decide(builder, letters) for decider in deciders)
     pairs = [(first.fails, FALSE), (second.fails, FALSE)]
-    for one, other in zip(first.answers, second.answers, strict=True):
-        pairs += [(one.get(name, FALSE), other.get(name, FALSE)) for name in sorted({*one, *other})]
+    for first_answer, second_answer in zip(first.answers, second.answers, strict=True):
+        pairs += [
+            (first_answer.get(name, FALSE), second_answer.get(name, FALSE))
+            for name in sorted({*first_answer, *second_answer})
+        ]
     return builder.circuit([literal for pair in pairs for literal in pair]), np.array(pairs)
 
 
 MOST_COMBINATIONS = 1 << 14  # combinations of arguments of one rule in one slot
 
-Values = dict[Any, int]
+ValueLiterals = dict[Any, int]
 """Value → the literal of "it has this value"."""
 
 
@@ -323,7 +326,7 @@ class RecurrenceDecider:
     def decide(self, builder: CircuitBuilder, letters: list[OneHotLiterals]) -> Decision:
         unfolding = self.interpreter.unfolding
         word = [dict(zip(self.letters, letter, strict=True)) for letter in letters]
-        slots: dict[Key, Values] = {}
+        slots: dict[Key, ValueLiterals] = {}
         for slots in self.interpreter.evaluate(word, WireValues(builder)):  # noqa: B007
             pass
         names = symbol_names(unfolding.system)
@@ -336,10 +339,12 @@ class WireValues:
 
     builder: CircuitBuilder
 
-    def constant(self, value: Any) -> Values:
+    def constant(self, value: Any) -> ValueLiterals:
         return {value: TRUE}
 
-    def apply(self, function: Callable[[tuple[Any, ...]], Any], given: Sequence[Values], key: Key) -> Values:
+    def apply(
+        self, function: Callable[[tuple[Any, ...]], Any], given: Sequence[ValueLiterals], key: Key
+    ) -> ValueLiterals:
         count = prod(map(len, given))
         if count > MOST_COMBINATIONS:
             raise TooLarge(
@@ -351,14 +356,14 @@ class WireValues:
             terms.setdefault(value, []).append(self.builder.and_(*(literal for _, literal in combination)))
         return self._possible(terms)
 
-    def union(self, sets: Sequence[Values], gather: Callable[[frozenset], Any], key: Key) -> Values:
+    def union(self, sets: Sequence[ValueLiterals], gather: Callable[[frozenset], Any], key: Key) -> ValueLiterals:
         """First the literal of "this item is in the union" for every item, then one literal for every set of items."""
         terms: dict[Any, list[int]] = {}
         for values in sets:
             for items, literal in values.items():
                 for item in items:
                     terms.setdefault(item, []).append(literal)
-        unions: Values = {frozenset(): TRUE}
+        unions: ValueLiterals = {frozenset(): TRUE}
         for item, literal in self._possible(terms).items():
             if 2 * len(unions) > MOST_COMBINATIONS:
                 raise TooLarge(f"{slot_name(key)} collects too many items for a proof; use --method sample")
@@ -366,13 +371,13 @@ class WireValues:
             unions = without | {union | {item}: self.builder.and_(x, literal) for union, x in unions.items()}
         return {gather(union): x for union, x in unions.items() if x != FALSE}
 
-    def _possible(self, terms: dict[Any, list[int]]) -> Values:
+    def _possible(self, terms: dict[Any, list[int]]) -> ValueLiterals:
         """The OR of every value's terms, without values that cannot occur."""
         values = {value: self.builder.or_(*literals) for value, literals in terms.items()}
         return {value: literal for value, literal in values.items() if literal != FALSE}
 
 
-def _answers(values: Values, names: dict[Any, str]) -> dict[str, int]:
+def _answers(values: ValueLiterals, names: dict[Any, str]) -> dict[str, int]:
     return {
         (ACCEPT if value else REJECT) if is_truth(value) else f"symbol {names[value]}": x for value, x in values.items()
     }
@@ -495,20 +500,6 @@ def decider_of(specification: Specification | Model, letters: Sequence[str], out
     if isinstance(specification, Grammar):
         return GrammarDecider(specification, letters)
     return ExpressionDecider(specification, letters)
-
-
-def symbol_numbers(model: Model, letters: Sequence[str]) -> np.ndarray:
-    """Return the number of the input symbol that a model reads for each letter."""
-    numbers = {symbol: i for i, symbol in enumerate(model.input_symbols)}
-    symbols = [symbol_of(model, letter) for letter in letters]
-    for letter, symbol in zip(letters, symbols, strict=True):
-        if symbol is None:  # `Comparison.unread` finds such letters earlier
-            raise WordError(f"the letter {shortened(letter)!r} occurs on only one side; compare over common letters")
-    return np.array([numbers[symbol] for symbol in symbols if symbol is not None], dtype=np.int64)
-
-
-def token_numbers(automaton: Automaton, letters: Sequence[str]) -> np.ndarray:
-    return np.array([int(automaton.token_ids([letter])[0]) for letter in letters])
 
 
 def extracted_circuit(model: Model, *, outputs: int = 1) -> Circuit:

@@ -9,11 +9,14 @@ One character represents all characters that neither the model nor the reference
 """
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Protocol
+
+import numpy as np
 
 from unmask.errors import ProblemError, UnmaskError, WordError, shortened
 from unmask.problems.automata.automaton import Automaton
@@ -23,11 +26,11 @@ from unmask.reasoners.typed_words import read_word, reads_expressions
 from unmask.verification.verdict import Verdict
 from unmask.weights.model import Model
 
-Ranges = Sequence[tuple[int, int, Hashable]]
+CharacterClasses = Sequence[tuple[int, int, Hashable]]
 """(first code point, last code point, class of these characters), in increasing order."""
 
 
-def read_letters(model: Model, letters: Sequence[str], characters: Ranges | None) -> dict[str, str | None]:
+def read_letters(model: Model, letters: Sequence[str], characters: CharacterClasses | None) -> dict[str, str | None]:
     """Letter → the symbol that the model reads, or None.
 
     Words are made of `letters`. If words are any text, `characters` has their classes instead. Then there is one letter
@@ -55,12 +58,27 @@ def symbol_of(model: Model, letter: str) -> str | None:
     return next((symbol for first, last, symbol in model.characters if first <= ord(letter) <= last), None)
 
 
+def symbol_numbers(model: Model, letters: Sequence[str]) -> np.ndarray:
+    """Return the number of the input symbol that a model reads for each letter."""
+    numbers = {symbol: i for i, symbol in enumerate(model.input_symbols)}
+    symbols = [symbol_of(model, letter) for letter in letters]
+    for letter, symbol in zip(letters, symbols, strict=True):
+        if symbol is None:  # `Comparison.unread` finds such letters earlier
+            raise WordError(f"the letter {shortened(letter)!r} occurs on only one side; compare over common letters")
+    return np.array([numbers[symbol] for symbol in symbols if symbol is not None], dtype=np.int64)
+
+
+def token_numbers(automaton: Automaton, letters: Sequence[str]) -> np.ndarray:
+    """Return the automaton's token for each letter."""
+    return np.array([int(automaton.token_ids([letter])[0]) for letter in letters])
+
+
 def words_of_letters(letters: Sequence[str], length: int, gap: str) -> Words:
-    """All words of a length over the letters, in order."""
+    """Return all words of a length over the letters, in order."""
     return Words(len(letters) ** length, (gap.join(word) for word in product(letters, repeat=length)))
 
 
-def gap_between(letters: Sequence[str], characters: Ranges | None) -> str:
+def gap_between(letters: Sequence[str], characters: CharacterClasses | None) -> str:
     """Return the separator of letters in a word.
 
     It is empty if every letter is one character. In expressions it is a space, because adjacent digits are one number.
@@ -91,7 +109,7 @@ def _split_range(ranges: Sequence[tuple[int, int, str]], low: int, high: int) ->
 
 
 class RunWords(Protocol):
-    """A function that runs a model on words, such as `partial(outcomes, engine=engine)` of `verification.outcomes`."""
+    """A function that runs a model on words, such as `model_outcomes.outcomes` with an engine."""
 
     def __call__(
         self, model: Model, words: Sequence[str], *, outputs: int, answers: frozenset[str]
@@ -125,7 +143,7 @@ class Reference(Protocol):
         ...
 
     @property
-    def characters(self) -> Ranges | None:
+    def characters(self) -> CharacterClasses | None:
         """The classes of characters, if words are any text."""
         ...
 
@@ -158,19 +176,44 @@ class Reference(Protocol):
 
 
 def reference_of(model: Model, against: Problem | Model, run_words: RunWords) -> Reference:
+    """Return the problem or the other model as the reference of a model."""
     if isinstance(against, Model):
         return ModelReference.of(model, against, run_words)
     return ProblemReference.of(model, against)
 
 
 @dataclass(frozen=True, eq=False)
-class ProblemReference:
-    """A problem."""
+class _AllWords(ABC):
+    """What references to problems and to models share: their words are all words over their own letters."""
 
     model: Model
-    problem: Problem
+    letters: Sequence[str]
+    characters: CharacterClasses | None
     outputs: int
     answers: int
+
+    @property
+    def gap(self) -> str:
+        return gap_between(self.letters, self.characters)
+
+    @property
+    def about(self) -> str | None:
+        letter = letter_read_by_model_alone(self.model, self.letters, self.characters)
+        return None if letter is None else self._about_words_without(shortened(letter))
+
+    @abstractmethod
+    def _about_words_without(self, letter: str) -> str: ...
+
+    def every_word(self) -> Words:
+        letters = list(read_letters(self.model, self.letters, self.characters))
+        return words_of_letters(letters, self.model.length, self.gap)
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemReference(_AllWords):
+    """A problem as the reference."""
+
+    problem: Problem
 
     @classmethod
     def of(cls, model: Model, problem: Problem) -> "ProblemReference":
@@ -182,7 +225,8 @@ class ProblemReference:
                 "compare with a problem of the same length"
             )
         answers = problem.outputs(model.length)
-        return cls(model, problem, min(answers, answers_available(model)), answers)
+        outputs = min(answers, answers_available(model))
+        return cls(model, problem.letters, problem.characters, outputs, answers, problem)
 
     @property
     def name(self) -> str:
@@ -192,24 +236,8 @@ class ProblemReference:
     def answer_symbols(self) -> frozenset[str]:
         return self.problem.answer_symbols(self.model.length)
 
-    @property
-    def letters(self) -> Sequence[str]:
-        return self.problem.letters
-
-    @property
-    def characters(self) -> Ranges | None:
-        return self.problem.characters
-
-    @property
-    def gap(self) -> str:
-        return gap_between(self.letters, self.characters)
-
-    @property
-    def about(self) -> str | None:
-        alone = letter_read_by_model_alone(self.model, self)
-        if alone is None:
-            return None
-        return f"every word of {shortened(self.name)}; it has no letter {shortened(alone)!r}, and the model reads it"
+    def _about_words_without(self, letter: str) -> str:
+        return f"every word of {shortened(self.name)}; it has no letter {letter!r}, and the model reads it"
 
     def expected(self, word: str) -> Outcome:
         return self.problem.outcome(word).last(self.outputs)
@@ -218,7 +246,7 @@ class ProblemReference:
         return self.problem.words(self.model.length, rng)
 
     def every_word(self) -> Words:
-        return self.problem.every_word(self.model.length) or _every_word(self.model, self)
+        return self.problem.every_word(self.model.length) or super().every_word()
 
     @property
     def lists_every_word(self) -> bool:
@@ -229,13 +257,10 @@ class ProblemReference:
 
 
 @dataclass(frozen=True, eq=False)
-class ModelReference:
-    """Another model."""
+class ModelReference(_AllWords):
+    """Another model as the reference."""
 
-    model: Model
     other: Model
-    outputs: int
-    answers: int
     run_words: RunWords
 
     @classmethod
@@ -255,7 +280,7 @@ class ModelReference:
             )
         answers = max(stated_answers(m) or 1 for m in (model, other))
         available = [stated_answers(m) or answers_available(m) for m in (model, other)]
-        return cls(model, other, min(answers, *available), answers, run_words)
+        return cls(model, other.input_symbols, other.characters, min(answers, *available), answers, other, run_words)
 
     @property
     def name(self) -> str:
@@ -265,24 +290,8 @@ class ModelReference:
     def answer_symbols(self) -> frozenset[str]:
         return frozenset()
 
-    @property
-    def letters(self) -> Sequence[str]:
-        return self.other.input_symbols
-
-    @property
-    def characters(self) -> Ranges | None:
-        return self.other.characters
-
-    @property
-    def gap(self) -> str:
-        return gap_between(self.letters, self.characters)
-
-    @property
-    def about(self) -> str | None:
-        alone = letter_read_by_model_alone(self.model, self)
-        if alone is None:
-            return None
-        return f"every word that the other model reads; it reads no {shortened(alone)!r}, and this one does"
+    def _about_words_without(self, letter: str) -> str:
+        return f"every word that the other model reads; it reads no {letter!r}, and this one does"
 
     def expected(self, word: str) -> Outcome:
         return self.run_words(self.other, [word], outputs=self.outputs, answers=self.answer_symbols)[0]
@@ -290,9 +299,6 @@ class ModelReference:
     def words(self, rng: random.Random) -> Iterator[str]:
         letters = list(read_letters(self.model, self.letters, self.characters))
         return words_over(letters, self.model.length, rng, gap=self.gap)
-
-    def every_word(self) -> Words:
-        return _every_word(self.model, self)
 
     @property
     def lists_every_word(self) -> bool:
@@ -369,13 +375,13 @@ class RestrictedReference:
         return Automaton(tuple(self.letters), delta, specification.start, specification.accepting)
 
 
-def letter_read_by_model_alone(model: Model, reference: Reference) -> str | None:
-    """Return a letter that the model reads and the reference does not have, or None."""
+def letter_read_by_model_alone(model: Model, letters: Sequence[str], characters: CharacterClasses | None) -> str | None:
+    """Return a letter that the model reads and a reference with these letters does not have, or None."""
     if not model.length:
         return None
-    if model.characters is None and reference.characters is None:
-        return next((symbol for symbol in model.input_symbols if symbol not in reference.letters), None)
-    covered = sorted((first, last) for first, last, *_ in _as_ranges(reference.letters, reference.characters))
+    if model.characters is None and characters is None:
+        return next((symbol for symbol in model.input_symbols if symbol not in letters), None)
+    covered = sorted((first, last) for first, last, *_ in _as_ranges(letters, characters))
     for low, last, *_ in _as_ranges(model.input_symbols, model.characters):
         for start, end in covered:
             if start > low or low > last:
@@ -387,7 +393,7 @@ def letter_read_by_model_alone(model: Model, reference: Reference) -> str | None
     return None
 
 
-def _as_ranges(letters: Sequence[str], characters: Ranges | None) -> Ranges:
+def _as_ranges(letters: Sequence[str], characters: CharacterClasses | None) -> CharacterClasses:
     """Return letters as ranges of code points, without letters of several characters."""
     return characters if characters is not None else [(ord(x), ord(x), x) for x in sorted(letters) if len(x) == 1]
 
@@ -428,11 +434,6 @@ def _outputs_of_problem(model: Model) -> int | None:
         return max(1, problem_from_json(model.problem).outputs(model.length)) if model.problem else None
     except UnmaskError:
         return None
-
-
-def _every_word(model: Model, reference: Reference) -> Words:
-    letters = list(read_letters(model, reference.letters, reference.characters))
-    return words_of_letters(letters, model.length, gap_between(reference.letters, reference.characters))
 
 
 @dataclass(frozen=True, eq=False)
