@@ -353,7 +353,7 @@ def test_lookup_agrees_with_brute_force(rows):
     for match in range(rows):
         values = np.array(list(product(precision.numbers(), repeat=rows)))
         residual = np.zeros((len(values), rows, program.width), dtype=np.int64)
-        residual[..., program.columns("one")] = residual[..., program.columns("asked")] = precision.one
+        residual[..., program.columns("one")] = residual[..., program.columns("query_code")] = precision.one
         residual[..., program.columns("code")] = -precision.one
         residual[:, match, program.columns("code")] = precision.one
         residual[..., program.columns("value")[0]] = values
@@ -453,7 +453,7 @@ def test_every_lemma_of_weights_is_sabotaged():
 def test_a_gadget_that_changes_with_its_width_is_refused():
     def hide_when_wide(head, r):
         gadget_programs.eq(head, r)
-        if r.asked.size == 5:
+        if r.query_code.size == 5:
             head.column([(r.one, B)], [(r.one, ONE)])
 
     with pytest.raises(NotRepeated, match="width 5"):
