@@ -202,7 +202,7 @@ def test_the_last_of_many_rows_by_the_engine(p):
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("name", HEADS)
 def test_heads_agree_with_brute_force(name, p):
-    """The closure's counterexample is as wide as the narrowest one; where there is none, no width has one."""
+    """The closure's counterexample has the least possible width; without one, brute force finds none either."""
     question, design = HEADS[name]
     outcome = question.decide(design, Precision(p))
     width = least_wrong_width(question, design, Precision(p), 3)

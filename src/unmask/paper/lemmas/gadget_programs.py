@@ -44,7 +44,7 @@ def blank(rows: int = 1) -> Program:
 
 @dataclass(frozen=True, eq=False)
 class GadgetRegisters:
-    """The registers of a head: `query_code`, `code` and `care` are as wide as the gadget, the others have one column."""
+    """The registers of a head: `query_code`, `code` and `care` are as wide as the gadget, the others are flags."""
 
     one: Columns
     score: Columns
