@@ -99,7 +99,7 @@ TAKEAWAYS = (
         statement="This is thm:cot-mdm-separation without the number of slots: parity takes ⌈log2 N⌉ steps of masked "
         "diffusion, and chains of log N steps are circuits of constant depth. That parity has no such circuit is "
         "cited.",
-        construction="theorems/cot_to_ac0.py, verification/compare.py",
+        construction="theorems/cot_to_ac0.py, verification/resources.py",
         run="unmask compare group:Z2 --lengths 8,16",
         check=several(own_result_checks.chains_in_parallel, problem_checks.steps_both_ways),
         erratum="4, as for thm:cot-mdm-separation.",

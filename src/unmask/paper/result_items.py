@@ -246,7 +246,7 @@ THEOREMS = (
         "one step and one slot (by hand). The inclusion is strict: parity and the word problem of A5 take ⌈log2 N⌉ "
         "steps of masked diffusion (and N steps of the compiled chain, an upper bound), and chains of log N steps are "
         "circuits of constant depth (own:cot-to-ac0*). It is cited, not run, that parity has no such circuits.",
-        construction="theorems/pcot_to_mdm_mirrored.py, theorems/cot_to_ac0.py, verification/compare.py",
+        construction="theorems/pcot_to_mdm_mirrored.py, theorems/cot_to_ac0.py, verification/resources.py",
         run="unmask compare group:A5 --lengths 8",
         check=several(
             own_result_checks.chains_in_parallel,

@@ -1,4 +1,4 @@
-"""Is a model correct? Model × reference → Verdict (`verify`, `verdict`); resources and their bounds (`compare`).
+"""Is a model correct? Model × reference → Verdict (`verify`, `verdict`); resources and their bounds (`resources`).
 
 `words/` decides about one model and every word of its length, `lengths/` about a problem, a kind and every N,
 `conversions/` about a theorem, every source and every N. `circuits/` writes models as circuits of AND, OR and NOT.
