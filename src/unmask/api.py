@@ -9,7 +9,7 @@
     model × problem ──verify_model──▶ verdict   verification/  one model, every word of its length
     problem ──prove_family──▶ verdict           verification/lengths/      every length at once
     theorem ──prove_conversion──▶ verdict       verification/conversions/  every source model at once
-    problem ──compare_frameworks──▶ rows        verification/compare.py
+    problem ──compare_frameworks──▶ rows        verification/resources.py
     model ──sample_law──▶ law of its samples    reasoners/sampled_law.py
 
 Two arrows have packages of their own, which use this module: `export.export_model` (model → checkpoint, GGUF, torch
@@ -41,7 +41,7 @@ from unmask.reasoners.run_words import Answers, run, run_each
 from unmask.reasoners.typed_words import read_word, read_words
 from unmask.traces.trace import Trace
 from unmask.traces.trace_differences import first_difference
-from unmask.verification.compare import ResourceRow, measure
+from unmask.verification.resources import ResourceRow, measure_resources
 from unmask.verification.words.references import with_stated_outputs
 from unmask.weights.kinds import Kind
 from unmask.weights.model import Model
@@ -397,7 +397,7 @@ def compare_frameworks(
         for kind in compiler.kinds:
             model = compile_problem(problem, kind, length=length, precision=precision, hops=hops)
             bound, extent = compiler.bound(kind, length), compiler.extent(kind, length)
-            yield measure(model, bound, extent, problem_of(problem), engine or FastEngine())
+            yield measure_resources(model, bound, extent, problem_of(problem), engine or FastEngine())
 
 
 def problem_name(model: Model) -> str | None:

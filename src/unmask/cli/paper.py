@@ -120,7 +120,7 @@ def explain(finding: Finding, *, checked: bool) -> None:
         ("bound", item.bound),
         ("construction", item.construction),
         ("checked now" if checked else "checked", _evidence_text(finding)),
-        *(("proved beyond these cases", proof.sentence) for proof in finding.proofs),
+        *(("proved beyond these cases", proof.description) for proof in finding.proofs),
         ("run it", item.run),
         ("in the errata", None if item.erratum is None else f"{item.erratum} See docs/paper/errata.md."),
     ]

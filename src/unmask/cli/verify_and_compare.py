@@ -29,7 +29,7 @@ from unmask.files import path_exists
 from unmask.limits import stage
 
 if TYPE_CHECKING:
-    from unmask.verification.compare import ResourceRow
+    from unmask.verification.resources import ResourceRow
     from unmask.verification.verdict import Verdict
     from unmask.weights.model import Model
 
@@ -191,7 +191,7 @@ def compare(
     Example: [bold]unmask compare group:A5 --lengths 8,64[/bold]
     """
     from unmask.api import compare_frameworks, compiler_of
-    from unmask.verification.compare import grows_as_promised
+    from unmask.verification.resources import grows_as_promised
 
     word_lengths = _lengths(lengths)
     rows, end = [], None
@@ -227,7 +227,7 @@ def _lengths(text: str) -> list[int]:
 
 def show_comparison(problem: str, rows: list["ResourceRow"]) -> None:
     """Print the table, and how the resources of each framework grow with N."""
-    from unmask.verification.compare import grows_as_promised
+    from unmask.verification.resources import grows_as_promised
 
     columns = ("kind", "N", "steps", "space", "width", "layers", "symbols", "weights", "sec", "correct")
     cells = [
@@ -264,7 +264,7 @@ def show_comparison(problem: str, rows: list["ResourceRow"]) -> None:
 
 
 def _missing_cases(rows: list["ResourceRow"]) -> str:
-    from unmask.verification.compare import lengths_that_lack_cases
+    from unmask.verification.resources import lengths_that_lack_cases
 
     lengths = lengths_that_lack_cases(rows)
     return f" (not every case of the recurrence occurs at N = {', '.join(map(str, lengths))})" if lengths else ""

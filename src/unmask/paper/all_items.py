@@ -47,8 +47,8 @@ FIGURES = (
         statement="Regular languages within masked diffusion of log N steps and N slots (one per node, for monoids of "
         "at most 1,024 elements); AC0 and AC^d equal to it with constantly and polylogarithmically many steps; chains "
         "of log N steps within AC0 (own:cot-to-ac0*). The inclusion of the regular languages is strict: "
-        "family:equal-halves is not regular and takes one step. That AC0 is strictly within AC^d, the regular "
-        "languages within NC, and that the union of the AC^d is NC, is cited.",
+        "family:equal-halves is not regular and takes one step. Cited: AC0 is strictly within AC^d, the regular "
+        "languages are within NC, and NC is the union of the AC^d.",
         construction="programs/regular/product_tree.py, programs/circuit_systems.py, "
         "verification/circuits/constant_depth.py",
         repaired="the figure draws CoT[log N] within AC0 as a strict inclusion without a reference. It is strict if "
@@ -65,15 +65,15 @@ FIGURES = (
         ),
         erratum="10: a strict inclusion without a reference; 1 for the corollaries. See also 4: "
         "the text places chains of log N steps within "
-        "TC0, the figure within AC0, which is right.",
+        "TC0, the figure within AC0, which is correct.",
     ),
     paper_item(
         label="fig:expression-tree",
         kind="figure",
         title="an expression, in parallel and in sequence",
         statement="(2+3)×(4+1)-6= in three steps of masked diffusion, which write 6, 4 and 1 symbols, and in eleven "
-        "of a chain. In general: as many steps as the tree of operations is high against as many as symbols are "
-        "written.",
+        "of a chain. In general, masked diffusion takes as many steps as the height of the tree of operations, and a "
+        "chain takes one step for each symbol that it writes.",
         construction="programs/arithmetic_expressions.py",
         run="unmask compare 'expr:(a+b)*(c+d)-e'",
         check=problem_checks.figure,
@@ -96,10 +96,10 @@ TAKEAWAYS = (
         label="takeaway:takeaway-2",
         kind="takeaway",
         title="masked diffusion is faster on parallel problems",
-        statement="This is thm:cot-mdm-separation without its number of slots: parity takes ⌈log2 N⌉ steps of masked "
+        statement="This is thm:cot-mdm-separation without the number of slots: parity takes ⌈log2 N⌉ steps of masked "
         "diffusion, and chains of log N steps are circuits of constant depth. That parity has no such circuit is "
         "cited.",
-        construction="theorems/cot_to_ac0.py, verification/compare.py",
+        construction="theorems/cot_to_ac0.py, verification/resources.py",
         run="unmask compare group:Z2 --lengths 8,16",
         check=several(own_result_checks.chains_in_parallel, problem_checks.steps_both_ways),
         erratum="4, as for thm:cot-mdm-separation.",
@@ -108,7 +108,8 @@ TAKEAWAYS = (
         label="takeaway:takeaway-3",
         kind="takeaway",
         title="masked diffusion and looped transformers are equivalent",
-        statement="thm:lts-mdms: each simulates the other in as many steps, with more space one way.",
+        statement="thm:lts-mdms: each simulates the other in the same number of steps, with more space in one "
+        "direction.",
         construction="theorems/mdm_to_plt.py, theorems/plt_to_mdm.py",
         run=by_theorem("mdm", "plt", "mdm_to_plt"),
         check=several(TO_PLT, TO_MDM),

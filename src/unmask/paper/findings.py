@@ -170,7 +170,7 @@ def _entry(finding: Finding) -> list[str]:
     lines.append(f"- construction: {_linked(item.construction)}")
     if finding.evidence:
         lines.append(f"- evidence: {finding.evidence.method} ({finding.evidence.cases:,} cases)")
-    lines += [f"- {proof.sentence}" for proof in finding.proofs]
+    lines += [f"- {proof.description}" for proof in finding.proofs]
     if item.erratum:
         lines.append(f"- erratum {item.erratum}")
     lines.append(f"- run: `{item.run}`")

@@ -22,17 +22,17 @@ COMPUTABLE = (
 )
 UNIFORM_BOTH_WAYS = (
     "Uniformity: a metered machine prints the circuits of five families, and the positional encoding of one program "
-    "for every N calls it; back, a metered machine prints the circuit of a model gate by gate from its weights, "
-    "without pruning. That registers hold O(log N) bits is enforced while they run. By hand: that a metered "
-    "function is a machine with logarithmic space, that such a machine writes the weights of one program for every N, "
-    "and that the conversions between MDM and PLT keep this (docs/background/uniformity.md)."
+    "for every N calls it. In the other direction, a metered machine prints the circuit of a model gate by gate from "
+    "its weights, without pruning. The limit of O(log N) bits for registers is enforced while they run. By hand: a "
+    "metered function is a machine with logarithmic space, such a machine writes the weights of one program for every "
+    "N, and the conversions between MDM and PLT preserve this (docs/background/uniformity.md)."
 )
-FOR_THE_GIVEN_D = (
-    "This holds for the given model of width D ≥ 2, for every T: `plt_to_mdm_packed` writes exactly (N + P)·D slots, "
-    "because the last slot is free for the answer if the other slots of the last row hold the last number digit by "
-    "digit. `plt_to_mdm` writes one slot more and has fewer symbols. Neither has a clock: final layers run in every "
-    "step, and rows that see nothing are found by the gadget EMPTY. Where a final layer of the source divides by zero "
-    "after the last loop, the answer is no symbol of the source."
+EXACT_SLOTS = (
+    "This holds for every model of width D ≥ 2, for every T: `plt_to_mdm_packed` uses exactly (N + P)·D slots. The "
+    "other slots of the last row store its last number digit by digit, so the last slot is free for the answer. "
+    "`plt_to_mdm` uses one slot more and has fewer symbols. In both, a step does not know its number: final layers run "
+    "in every step, and the gadget EMPTY detects rows that see nothing. If a final layer of the source divides by zero "
+    "after the last loop, the answer is a symbol that the source does not have."
 )
 
 ONE_SLOT_PER_NODE = with_every_length(problem_checks.one_slot_per_node, "mdm", "smdm", "topk")
@@ -105,7 +105,7 @@ THEOREMS = (
         label="thm:lts-mdms",
         kind="theorem",
         title="masked diffusion and looped transformers",
-        statement=f"MDM[T, P] ⊆ PLT[T, P], and PLT[T, P] ⊆ MDM[T, (N + P)·D]. {FOR_THE_GIVEN_D}",
+        statement=f"MDM[T, P] ⊆ PLT[T, P], and PLT[T, P] ⊆ MDM[T, (N + P)·D]. {EXACT_SLOTS}",
         construction="theorems/mdm_to_plt.py, theorems/plt_to_mdm.py",
         run=by_theorem("plt", "mdm", "plt_to_mdm_packed"),
         check=several(TO_PLT, TO_MDM, PACKED, theorem_checks.exact_slots),
@@ -130,15 +130,16 @@ THEOREMS = (
         kind="theorem",
         title="a looped transformer inside masked diffusion",
         statement="PLT[T, P] ⊆ MDM[T, (N + P)·D]: the slots hold the residual stream, one number each, and one step is "
-        f"one loop. {FOR_THE_GIVEN_D} A stochastic source is followed bit by bit for what the slots draw; each number "
-        "of noise is drawn within d of its law, in total variation, d < 0.296, 0.0991, 0.0234 for p = 1, 2, 3, so that "
-        "runs are within 1 - (1 - d)^n of each other if n numbers are drawn.",
+        f"one loop. {EXACT_SLOTS} If a stochastic source takes the noise that the slots draw, both run alike bit "
+        "by bit. Each number of noise is drawn within d of its law, in total variation, where d < 0.296, 0.0991, "
+        "0.0234 for p = 1, 2, 3. So if n numbers are drawn, the laws of runs are within 1 - (1 - d)^n of each other.",
         construction="theorems/plt_to_mdm.py",
         run=by_theorem("plt", "mdm", "plt_to_mdm_packed"),
         check=several(TO_MDM, PACKED, theorem_checks.exact_slots, theorem_checks.distance_of_noise),
         bound="max(T, 1) steps, (N + P)·D slots; with noise T + 1 steps and a slot more per row and noise column; "
         "width O(log), a constant alphabet",
-        erratum="16: hosts for the P further rows, no clock, a slot for the answer; the proof ends with another count.",
+        erratum="16: hosts for the P further rows, steps without a number, a slot for the answer; the proof ends with "
+        "another number of slots.",
     ),
     paper_item(
         label="thm:regular-languages-in-mdm-efficient",
@@ -146,8 +147,8 @@ THEOREMS = (
         title="regular languages with N slots",
         statement="Every regular language is decided by masked diffusion in max(1, ⌈log2 N⌉) steps with max(1, N - 1) "
         "slots, one per node of the tree. The theorem is about every finite monoid; the compiler does this for "
-        "transition monoids of at most 1,024 elements, and beyond that takes |Q| slots per node, (N - 2)·|Q| + 1 "
-        "in all.",
+        "transition monoids of at most 1,024 elements. For larger ones it uses |Q| slots per node, (N - 2)·|Q| + 1 in "
+        "all.",
         construction="programs/regular/product_tree.py",
         run="unmask compile '(a|b)*abb' --length 16 --to mdm --out abb && unmask verify abb --method sample --cases "
         "100",
@@ -169,8 +170,8 @@ THEOREMS = (
         check=several(PCOT_TO_MDM, PCOT_MIRRORED),
         bound="T steps; P + (N + P)(⌈log2(N + P)⌉ - 1) slots, L + 1 layers; or P + 3 slots, 1 + L·(3m + 3) layers, m = "
         "2, 7, 15 for p = 1, 2, 3",
-        erratum="17: the statement holds, and no blow-up is needed; in the proof, the answer is not in the last slot, "
-        "and a chain does see its own masks.",
+        erratum="17: the statement holds, and (N + P)² slots are not needed; in the proof, the answer is not in the "
+        "last slot, and a chain does see its own masks.",
     ),
     paper_item(
         label="thm:cot-can-simulate-mdms",
@@ -190,13 +191,13 @@ THEOREMS = (
         label="thm:single-model-equivalence",
         kind="theorem",
         title="planner and predictor in one transformer",
-        statement="Every masked diffusion model is one transformer that writes the slots whose largest logit is above "
-        "-B; these are the slots the planner chooses. The converse holds for this threshold rule, and not for a fixed "
-        "k, which counts.",
+        statement="Every masked diffusion model is simulated by one transformer that writes the slots whose largest "
+        "logit is above -B. These are the slots that the planner chooses. The converse holds for this threshold rule. "
+        "It fails for a fixed k, because ranking k slots is counting.",
         construction="theorems/mdm_and_topk.py",
         repaired="a threshold (logits above -B) chooses the slots. The paper fixes k, but one k cannot choose the "
         "same slots as a planner in every step. With P dummy slots it can: own:mdm-to-fixed-k*. The distribution is "
-        "kept at the chosen slots; the paper claims all slots.",
+        "the same at the chosen slots; the paper claims this for all slots.",
         run=by_theorem("mdm", "topk", "planner_and_predictor_to_topk"),
         check=several(theorem_checks.converter("planner_and_predictor_to_topk"), theorem_checks.topk_by_threshold),
         bound="T steps, P slots, max(L_U, L_S) + 1 layers",
@@ -211,8 +212,8 @@ THEOREMS = (
         run=by_theorem("mdm", "smdm", "mdm_to_smdm"),
         check=several(theorem_checks.converter("mdm_to_smdm"), theorem_checks.converter("smdm_to_mdm")),
         bound="T steps, T·P slots, one symbol more",
-        erratum="20: the statement holds; in the proof, a slot that stays masked cannot be copied as m, a proxy symbol "
-        "stands for it. The first block has none before it.",
+        erratum="20: the statement holds; in the proof, a slot that stays masked cannot be copied as m, so it is "
+        "copied as a proxy symbol. The first block has no previous block.",
         proofs=(
             every_source("mdm_to_smdm", "of mdm_to_smdm, for every P, p <= 4, both transformers of one attention"),
         ),
@@ -222,13 +223,13 @@ THEOREMS = (
         kind="corollary",
         title="the sandwich",
         statement="CoT[T] ⊆ pCoT[T, T] ⊆ MDM[T, T + (N + T)(⌈log2(N + T)⌉ - 1)] ⊆ pCoT ⊆ CoT, each by a conversion of "
-        "weights; the last hop with two symbols for each. Each hop on its own, and all as one chain at N = 1, T = 1. "
-        "The second hop also as CoT[T] ⊆ MDM[T, T + 3] (own:causal-by-two-streams*).",
+        "weights. The last conversion writes two symbols for each symbol. Each conversion is checked on its own, and "
+        "all of them as one chain at N = 1, T = 1. Also CoT[T] ⊆ MDM[T, T + 3] (own:causal-by-two-streams*).",
         construction="theorems/all_theorems.py",
         repaired="in the last two lines L becomes 2L: their proof uses pCoT[T, P] ⊆ CoT[P] of prop:cot-as-pcot, "
         "which is shown for T = O(log N) and open for larger T; pCoT[T, P] ⊆ CoT[2P] holds for every T. Since identity "
-        "layers may be added to a model, L may be any larger constant, and what a model of L₀ layers decides is in "
-        "every line for L = 2(L₀ + 1). The form for T >= N holds as printed, with smaller bounds: T + 3, O(T²) and "
+        "layers may be added to a model, L may be any larger constant. So every line holds with L = 2(L₀ + 1) for the "
+        "language of a model of L₀ layers. The form for T >= N holds as printed, with smaller bounds: T + 3, O(T²) and "
         "O(T²) instead of T², T³ and T³.",
         run="unmask compile random:1 --length 1 --to cot --out chain && unmask convert chain --to mdm --out diffusion "
         "&& unmask convert diffusion --to cot --out again",
@@ -241,11 +242,11 @@ THEOREMS = (
         kind="corollary",
         title="chain of thought is slower",
         statement="CoT[log N] ⊊ MDM[log N, N]. The inclusion: CoT[T] ⊆ MDM[T, T + 3], by a conversion of weights with "
-        "O(log N) heads for each head of the chain, and ⌈log2 N⌉ + 3 ≤ N from N = 6 on; for shorter words a table is "
-        "one step with one slot (by hand). It is strict: parity and the word problem of A5 take ⌈log2 N⌉ steps of "
-        "masked diffusion (and N of the compiled chain, an upper bound), and chains of log N steps are circuits of "
-        "constant depth (own:cot-to-ac0*). No run shows the rest: that parity has no such circuits is cited.",
-        construction="theorems/pcot_to_mdm_mirrored.py, theorems/cot_to_ac0.py, verification/compare.py",
+        "O(log N) heads for each head of the chain, and ⌈log2 N⌉ + 3 ≤ N for N ≥ 6. For shorter words a table needs "
+        "one step and one slot (by hand). The inclusion is strict: parity and the word problem of A5 take ⌈log2 N⌉ "
+        "steps of masked diffusion (and N steps of the compiled chain, an upper bound), and chains of log N steps are "
+        "circuits of constant depth (own:cot-to-ac0*). It is cited, not run, that parity has no such circuits.",
+        construction="theorems/pcot_to_mdm_mirrored.py, theorems/cot_to_ac0.py, verification/resources.py",
         run="unmask compare group:A5 --lengths 8",
         check=several(
             own_result_checks.chains_in_parallel,
@@ -280,17 +281,17 @@ OTHERS = (
             space_checks.machine_in_slots,
             space_checks.periodic_loops,
         ),
-        bound="(N + P)·D + 1 slots there, as many pads back",
+        bound="(N + P)·D + 1 slots, and the same number of pads for the conversion back",
         erratum="2.",
     ),
     paper_item(
         label="cor:mdms-can-simulate-regular-languages",
         kind="corollary",
         title="regular languages through looped transformers",
-        statement="Regular languages are in MDM[log N, O(N log N)], by the looped transformer of log N loops and its "
-        "conversion; within N slots by thm:regular-languages-in-mdm-efficient. Layout: the looped transformer has one "
-        "row per letter, which holds an element of the monoid (at most 1,024 of them) or, beyond that, a map of states "
-        "as a matrix of width O(|Q|²); the conversion stores every number of every row in a slot.",
+        statement="Regular languages are in MDM[log N, O(N log N)], by the looped transformer with log N loops and its "
+        "conversion. thm:regular-languages-in-mdm-efficient needs only N slots. Layout: the looped transformer has one "
+        "row per letter. The row holds an element of the monoid (if it has at most 1,024) or a map of states as a "
+        "matrix of width O(|Q|²). The conversion stores every number of every row in a slot.",
         construction="theorems/plt_to_mdm.py",
         run="unmask compile '(ab)*' --length 2 --to plt --out looped && unmask convert looped --to mdm --out "
         "diffusion && unmask run diffusion ab",
@@ -302,31 +303,33 @@ OTHERS = (
         kind="corollary",
         title="constantly many steps",
         statement="MDM[O(1), poly(N)] = PLT[O(1), poly(N)] = L-uniform AC0, for T and P computable in logarithmic "
-        "space. Circuits become models with as many steps as they are deep; models become circuits whose depth is "
-        "below a bound in which N does not occur, for every p: every sum of F_p is a cascade of flip-flops. Circuits "
-        f"are extracted, and tried, at p = 1 alone. {UNIFORM_BOTH_WAYS}",
+        "space. The model of a circuit has as many steps as the circuit has levels. For every p, the depth of the "
+        "circuit of a model is below a bound that does not depend on N, because every sum in F_p is a cascade of "
+        f"flip-flops. Circuits are extracted and evaluated only at p = 1. {UNIFORM_BOTH_WAYS}",
         construction="programs/circuit_systems.py, verification/circuits/constant_depth.py, "
         "programs/printed_circuit_programs.py, verification/circuits/printed_extraction.py",
         repaired=f"{COMPUTABLE}.",
         erratum="1.",
         run="unmask compile family:contains-aba --length 8 --to mdm --out circuit && unmask verify circuit",
         check=CONSTANT_STEPS,
-        bound="T = depth, a slot per wire and gate; back: depth at most c·T, c a formula in p and the number of layers",
+        bound="T = depth, a slot per wire and gate; in the other direction depth at most c·T, where c is a formula in "
+        "p and the number of layers",
     ),
     paper_item(
         label="cor:mdms-with-polylog-steps",
         kind="corollary",
         title="polylogarithmically many steps",
         statement="MDM[O(log^d N), poly(N)] = PLT[O(log^d N), poly(N)] = L-uniform AC^d, for T and P computable in "
-        "logarithmic space. As with constantly many steps: a step costs the circuit a constant number of levels, and "
-        f"steps beyond the depth change nothing. {UNIFORM_BOTH_WAYS}",
+        "logarithmic space. As with constantly many steps: each step adds a constant number of levels to the circuit, "
+        f"and steps beyond the depth change nothing. {UNIFORM_BOTH_WAYS}",
         construction="programs/circuit_systems.py, verification/circuits/constant_depth.py, "
         "programs/printed_circuit_programs.py, verification/circuits/printed_extraction.py",
         repaired=f"{COMPUTABLE}.",
         erratum="1.",
         run="unmask compile family:majority --length 8 --to mdm --out circuit && unmask verify circuit",
         check=POLYLOG_STEPS,
-        bound="T = depth, a slot per wire and gate; back: depth at most c·T, c a formula in p and the number of layers",
+        bound="T = depth, a slot per wire and gate; in the other direction depth at most c·T, where c is a formula in "
+        "p and the number of layers",
     ),
     paper_item(
         label="cor:mdms-with-polynomially-many-steps*",
@@ -342,20 +345,21 @@ OTHERS = (
             theorem_checks.chain("mdm → pcot → cot", ("mdm_to_pcot", "pcot_to_cot"), seeds=4, padding=1, steps=2),
         ),
         bound="2·T·(L·(N + P) + P) steps",
-        erratum="13: the factor 2, which O absorbs.",
+        erratum="13: the factor 2, which the O-notation absorbs.",
     ),
     paper_item(
         label="prop:cot-as-pcot",
         kind="proposition",
         title="chain of thought, one symbol or many at a time",
-        statement="CoT[T] = pCoT[T, T] for every T; pCoT[T, P] ⊆ CoT[P] with O(T + log N) columns, so for T = O(log "
-        "N); and pCoT[T, P] ⊆ CoT[2P] with O(log N) columns for every T. A chain in P steps has a begin symbol.",
+        statement="CoT[T] = pCoT[T, T] for every T. pCoT[T, P] ⊆ CoT[P] with O(T + log N) columns, which is within the "
+        "paper's width for T = O(log N). pCoT[T, P] ⊆ CoT[2P] with O(log N) columns for every T. A chain in P steps "
+        "has a begin symbol.",
         construction="theorems/cot_and_pcot.py, theorems/pcot_to_cot_hosted.py, programs/hosted_masks.py",
-        still_open="the first half, pCoT[T, T] = CoT[T], holds as stated, but it is not clear: there is no row for a "
-        "mask when its symbol is predicted, so the row before it simulates both, and their one softmax is put together "
-        "from several heads. The second half, pCoT[T, P] ⊆ CoT[P], is shown for T = O(log N). For larger T and blocks "
-        "of several symbols it is open: masks must not see the symbols of their own block, and hiding these takes a "
-        "column per block here.",
+        still_open="the first half, pCoT[T, T] = CoT[T], holds as stated, but it is not obvious: there is no row for a "
+        "mask when its symbol is predicted. So the row before it simulates both rows, and several heads compute their "
+        "common softmax. The second half, pCoT[T, P] ⊆ CoT[P], is shown for T = O(log N). For larger T and blocks of "
+        "several symbols it is open: masks must not see the symbols of their own block, and the construction here "
+        "needs a column per block to hide them.",
         run=by_theorem("pcot", "cot", "pcot_to_cot_hosted"),
         check=with_lemmas("prop:cot-as-pcot", several(COT_TO_PCOT, PCOT_TO_COT, ONE_BY_ONE, HOSTED)),
         bound="P steps, L·(2m + 4) layers, O(log N) heads for each head, m = 2, 7, 15 for p = 1, 2, 3; or 2P steps, "
@@ -392,8 +396,8 @@ OWN = (
     _own_result(
         label="own:mdm-to-fixed-k*",
         title="one k for all steps",
-        statement="MDM[T, P] ⊆ top-k[T, 2P] with k = P: P dummy slots take up what the planner does not choose. A "
-        "repair of thm:single-model-equivalence that keeps its fixed k.",
+        statement="MDM[T, P] ⊆ top-k[T, 2P] with k = P: if the planner chooses fewer than P slots, dummy slots make up "
+        "the difference. This repairs thm:single-model-equivalence with a fixed k.",
         construction="theorems/mdm_and_topk.py",
         run=by_theorem("mdm", "topk", "mdm_to_fixed_k"),
         check=theorem_checks.converter("mdm_to_fixed_k"),
@@ -405,8 +409,8 @@ OWN = (
         title="constant factors in the number of steps",
         statement="MDM[cT, P] ⊆ MDM[T, P] for every constant c: planner and predictor take c steps in one pass, with "
         "the same slots and c times as many layers (and four more per step). So a constant factor in a bound on the "
-        "steps means something only together with a bound on the layers. If c does not divide the number of steps, "
-        "the first pass takes fewer: it sees that no slot is written. Sampled runs are not covered.",
+        "steps is meaningful only together with a bound on the layers. If c does not divide the number of steps, the "
+        "first pass, which is recognised because no slot is written, takes fewer steps. Sampled runs are not covered.",
         construction="theorems/mdm_speed_up.py",
         run=by_theorem("mdm", "mdm", "mdm_speed_up"),
         check=several(theorem_checks.converter("mdm_speed_up"), theorem_checks.converter("mdm_speed_up:3")),
@@ -418,8 +422,8 @@ OWN = (
         title="causal attention by unmasked attention without further rows",
         statement="pCoT[T, P] ⊆ MDM[T, P + 3] and CoT[T] ⊆ MDM[T, T + 3], with O(log N) heads in a layer for each head "
         "of the chain, O(1) layers for each layer and width O(log N), at fixed p: every row holds two streams, so that "
-        "the rows are there in order and in reverse order. Hence CoT[log N] ⊆ MDM[log N, N]. With one head per head, "
-        "`pcot_to_mdm` takes (N + P)(⌈log2(N + P)⌉ - 1) + P slots. The paper has neither.",
+        "the rows are there in order and in reverse order. Hence CoT[log N] ⊆ MDM[log N, N]. With one head for each "
+        "head, `pcot_to_mdm` takes (N + P)(⌈log2(N + P)⌉ - 1) + P slots. The paper has neither construction.",
         construction="theorems/pcot_to_mdm_mirrored.py, programs/mirrored_rows.py",
         run=by_theorem("cot", "mdm", "cot_to_mdm_mirrored"),
         check=several(
@@ -448,9 +452,9 @@ OWN = (
         title="log N steps of chain of thought are within AC0",
         statement="T steps of chain of thought at fixed precision are decided by a circuit whose depth depends on "
         "neither N nor T: it tries all chains in parallel. It has |Σ|^T passes, which is polynomial for T = O(log "
-        "N). With the symbols in constantly many groups, N^ε passes are enough, so that cliques show that AC0 is "
-        "larger (docs/paper/our-results.md). That parity is not in AC0 is cited. Everything else in the separation "
-        "from masked diffusion, which decides parity in ⌈log2 N⌉ steps, is run here.",
+        "N). With the symbols in constantly many groups, N^ε passes are enough; then a cited lower bound for cliques "
+        "shows that AC0 is larger (docs/paper/our-results.md). That parity is not in AC0 is cited. Everything else in "
+        "the separation from masked diffusion, which decides parity in ⌈log2 N⌉ steps, is run here.",
         construction="theorems/cot_to_ac0.py",
         run="unmask paper own:cot-to-ac0 --check",
         check=several(

@@ -124,7 +124,7 @@ VIEW_POLICY = "sandbox allow-scripts; frame-ancestors 'self'"
 
 
 def application() -> Starlette:
-    """Return the application; its workers and its folder exist as long as it does."""
+    """Return the application. Its workers and its temporary folder live as long as the application."""
     package = files("unmask.playground")
     served = [*(package / "assets").iterdir(), *(package / "programs" / f"{name}.py" for name in PROGRAMS)]
     assets = {entry.name: entry.read_bytes() for entry in served}

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 
 from unmask.errors import TooLarge, UnmaskError
 from unmask.problems.circuits.circuit import FALSE, Circuit, CircuitBuilder, trimmed
-from unmask.verification.circuits.constant_depth import WiredTransformer, input_names, pass_depth, token_wires
+from unmask.verification.circuits.constant_depth import WiredTransformer, pass_depth, token_inputs
 from unmask.verification.circuits.one_hot import OneHotWires, argmax, constant, either
 from unmask.weights.model import Model
 
@@ -59,9 +59,9 @@ def cot_to_ac0(model: Model, *, steps: int | None = None, together: int | None =
             "the construction tries all of them; use a model with fewer steps, about log N"
         )
     tokens = [model.token[s] for s in model.input_symbols]
-    builder = CircuitBuilder(input_names(model.length, max(1, len(tokens))))
+    builder, word = token_inputs(model.length, tokens)
     begin = [] if model.begin is None else [constant(model.token[model.begin])]
-    prefix = begin + (token_wires(builder, model.length, tokens) if model.length else [])
+    prefix = begin + word
     for _ in range(0, steps - together, together):
         prefix += _written(builder, list(_chains(model, builder, prefix, together, (), ())))
     remaining = steps - (len(prefix) - len(begin) - model.length)

@@ -117,9 +117,16 @@ def _predictor(source: Model, mask: str) -> tuple[Program, Columns]:
 
 
 def _planner(source: Model, mask: str) -> Program:
-    """Return a planner that chooses the masked output slots whose previous block is written."""
-    block = source.block or 1
     program, _, output = _program(source, mask, 2)
+    return choose_next_block(source, program, output)
+
+
+def choose_next_block(source: Model, program: Program, output: Expression) -> Program:
+    """Make a program the planner that chooses the masked output slots whose previous block is written.
+
+    The output slots start at row `output`.
+    """
+    block = source.block or 1
     row_code = program.code("own", n)
     previous = program.code("a block before", choose(n < output + block, n, n - block))
     later = program.flag("not in the first block", both(n >= output, n < output + block).equals(0))

@@ -26,7 +26,7 @@ Deviations:   this is not a construction of the paper, which takes (N + P)² slo
 
 import numpy as np
 
-from unmask.expressions import Expression, N, both, choose, constant, n
+from unmask.expressions import Expression, N, choose, constant, n
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.addressed_rows import ScoreTables
 from unmask.programs.assembly import assemble_all
@@ -34,11 +34,10 @@ from unmask.programs.declarations import SignedBits
 from unmask.programs.gadgets.attention import eq, hide, itself, lookup
 from unmask.programs.gadgets.mlp import conjunction
 from unmask.programs.mirrored_rows import SPARE, MirroredRows, spare_row
-from unmask.programs.planner_programs import planner_logits, select_block
 from unmask.programs.program import Columns, Edges, Program, bits_for, free_name
 from unmask.programs.simulation import Simulation, column_labels, source_positions
 from unmask.theorems.alignment import Alignment, StreamCopy, slots
-from unmask.theorems.pcot_to_mdm import MASKS
+from unmask.theorems.pcot_to_mdm import MASKS, choose_next_block
 from unmask.theorems.theorem import Conversion, SourceSize, Theorem, converted
 from unmask.weights.model import Model, Price
 
@@ -142,21 +141,8 @@ def _embed_chain_masks(source: Model, rows: MirroredRows, masked: Columns, simul
 
 
 def _planner(source: Model, mask: str) -> Program:
-    """Return a planner that chooses the masked output slots whose previous block is written."""
-    block = source.block or 1
     program, _, count = _program(source, mask, 2)
-    output = count + (SPARE - source.padding)
-    row_code = program.code("own", n)
-    previous = program.code("a block before", choose(n < output + block, n, n - block))
-    later = program.flag("not in the first block", both(n >= output, n < output + block).equals(0))
-    masked, before, chosen = (program.register(name) for name in ("masked", "before", "chosen"))
-    program.embed(len(source.vocabulary), masked)
-    layer = program.layer()
-    # this never chooses a row that looks at itself: workspace, and the first block, which the next line adds
-    select_block(layer, masked, row_code=row_code, previous=previous, before=before, chosen=chosen)
-    layer.mlp.write(conjunction(layer.mlp, masked, [later]), chosen)
-    planner_logits(program, chosen)
-    return program
+    return choose_next_block(source, program, count + (SPARE - source.padding))
 
 
 def _alignment(source: Model, model: Model, work: Columns, ends: list[int]) -> Alignment:

@@ -214,11 +214,11 @@ class LawDistance:
         return 1 - (1 - Fraction(-(-self.per_draw * 10**6 // 1), 10**6)) ** self.draws
 
     @property
-    def sentence(self) -> str:
+    def description(self) -> str:
         if self.per_draw is None or self.path is None:
             return (
-                f"the law: {self.draws} numbers of noise are drawn, each nearly as it should be; how nearly is "
-                "computed for p <= 3 alone"
+                f"the law: each of {self.draws} numbers of noise is drawn approximately from its law; the distance is "
+                "computed only for p <= 3"
             )
         return (
             f"the law: each of {self.draws} numbers of noise is drawn within {rounded_up(self.per_draw)} of its law "

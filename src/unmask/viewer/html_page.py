@@ -26,7 +26,7 @@ MARKS = {KEPT: " ", WRITTEN: "*", EDITED: "!"}
 
 
 def text_of(panel: Panel) -> str:
-    """Return a line per step: input, a bar, slots; `*` marks what was written in the step, `!` what was edited."""
+    """Return a line per step: input, a bar, slots; `*` marks slots that the step wrote, `!` slots that it edited."""
     history, trace = panel.history, panel.trace
     verdict = {True: "accepted", False: "rejected", None: "neither accepted nor rejected"}[trace.accepted]
     head = f"{panel.name}: {panel.steps}, {verdict}"

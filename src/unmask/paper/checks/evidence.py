@@ -40,7 +40,7 @@ class ItemProof:
     note: str | None = None
 
     @property
-    def sentence(self) -> str:
+    def description(self) -> str:
         note = "" if self.note is None else f"; {self.note}"
         return f"proved for {self.covers}, by {self.by} (`{self.run}`): {', '.join(self.names)}{note}"
 

@@ -63,7 +63,7 @@ class UniformitySubject:
     """The number of entries of weights and positions compared with one program for every N; None if not compared."""
 
     @property
-    def sentence(self) -> str:
+    def description(self) -> str:
         """Return the claim that the check supports."""
         growth = self.growth
         if growth.flaws:
@@ -87,7 +87,7 @@ def check() -> tuple[UniformitySubject, ...]:
 
 def require(subject: UniformitySubject) -> UniformitySubject:
     if subject.growth.status != subject.expected:
-        raise NotUniform(f"{subject.name}: {subject.sentence}; expected: {subject.expected}")
+        raise NotUniform(f"{subject.name}: {subject.description}; expected: {subject.expected}")
     return subject
 
 
@@ -252,7 +252,7 @@ def table(subjects: tuple[UniformitySubject, ...]) -> str:
     lines = ["| written by | N | its positions | its weights |", "|---|---|---|---|"]
     for subject in subjects:
         name, lengths = subject.name.replace("|", "\\|"), ", ".join(map(str, subject.growth.lengths))
-        lines.append(f"| `{name}` | {lengths} | {subject.sentence} | {subject.weights} |")
+        lines.append(f"| `{name}` | {lengths} | {subject.description} | {subject.weights} |")
     return "\n".join(lines) + "\n"
 
 
