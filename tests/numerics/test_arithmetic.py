@@ -1,4 +1,4 @@
-"""Against exact rationals: every pair of numbers for p = 1, 2, random ones above."""
+"""Arithmetic compared with exact rationals: every pair of numbers for p = 1, 2, random ones for larger p."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -169,7 +169,7 @@ def test_a_batch_is_one_product_after_the_other(case):
 
 
 def test_the_order_of_k_matters_in_a_product():
-    """A witness that the comparison above would notice a product summed from the right."""
+    """The comparison above would notice a product summed from right to left."""
     precision = Precision(2)
     x, y = np.array([[4, 4, 4]]), np.array([[15], [15], [-15]])
     assert arithmetic.product(x, y, precision) == [[0]]
@@ -213,7 +213,7 @@ def powers(p):
 
 @pytest.mark.parametrize("p", ALL)
 def test_every_entry_is_correctly_rounded(p):
-    """Both ends of a bracket round to the entry; beyond the brackets e^|x| > 2^(p+1), so that all is clear."""
+    """Both ends of a bracket round to the entry; beyond the brackets e^|x| > 2^(p+1), which determines the entry."""
     precision = Precision(p)
     table = exp_table(precision)
     brackets = powers(p)
@@ -229,7 +229,7 @@ def test_every_entry_is_correctly_rounded(p):
 
 @pytest.mark.parametrize("p", ALL)
 def test_interval_arithmetic_agrees(p):
-    """The same by another road: intervals of mpmath around the entries that are not clear by their size."""
+    """The same by intervals of mpmath, for the entries that their size does not determine."""
     precision = Precision(p)
     table = exp_table(precision)
     mpmath.iv.prec = mpmath.mp.prec = 120

@@ -1,4 +1,4 @@
-"""All of the paper is there, the page is in step with the record, and the command says what it should."""
+"""Every statement of the paper is an item, the page agrees with the record, and the command prints both."""
 
 import ast
 import json
@@ -22,7 +22,7 @@ STRUCTURE = ("sec:", "app:")
 KNOWN = (Path(__file__).parent / "labels.txt").read_text(encoding="utf-8").split()  # as the paper has them, in order
 UNLABELLED = {"definition": 14, "corollary": 1}
 FEW = Effort(6)
-"""One round of checks for this file: what a test has run, another need not run again."""
+"""One round of checks for this file, so that each check runs once."""
 OURS = ("def:forward-process*", "def:transformer-layer*")  # not in an environment of their own
 
 
@@ -38,7 +38,7 @@ def test_every_label_of_the_paper_is_an_item(label):
 @pytest.mark.long
 @pytest.mark.skipif("UNMASK_PAPER" not in os.environ, reason="UNMASK_PAPER names no source of the paper (paper.tex)")
 def test_the_list_of_labels_is_that_of_the_paper():
-    """`UNMASK_PAPER=paper.tex make check-long`, for whoever has the paper at hand."""
+    """Compare the numbers with the paper's source: `UNMASK_PAPER=paper.tex make check-long`."""
     tex = Path(os.environ["UNMASK_PAPER"]).read_text(encoding="utf-8")
     assert sorted(labels_of(tex)) == sorted(KNOWN)
     for environment, count in UNLABELLED.items():
@@ -294,7 +294,7 @@ def errata_commands():
 
 
 def named_tests(path):
-    """Name → is it one that every run of the suite runs? Of the tests in a file, as they are written there."""
+    """Return name → does every run of the suite run it, for the tests of a file."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     tests = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
     return {test.name: "mark.long" not in " ".join(map(ast.unparse, test.decorator_list)) for test in tests}
@@ -317,7 +317,7 @@ def test_every_test_that_the_errata_name_is_one_of_this_suite():
 
 @pytest.mark.parametrize("line", [line for line in errata_commands() if not line.startswith("pytest ")])
 def test_every_other_command_of_the_errata_runs(line, tmp_path, monkeypatch):
-    """With few of the cases; `make theorems` runs them all."""
+    """With few cases; `make theorems` runs all of them."""
     monkeypatch.setattr(evidence, "Effort", lambda: FEW)
     assert shlex.split(line)[0] in ("unmask", "python")
     code, printed = command_line.run(line, tmp_path)

@@ -1,4 +1,4 @@
-"""Each erratum's smallest case: what the paper prints, failing. docs/paper/errata.md names these tests."""
+"""The smallest case of each erratum, in which the printed form fails. docs/paper/errata.md names these tests."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -60,7 +60,7 @@ def test_29_the_planner_bit_of_a_slot_is_not_that_of_an_input():
 
 
 def test_noise_after_each_loop_samples_every_step():
-    """The loop body turned round, decoding first and once more in the final layers; noise t is added after loop t."""
+    """The loop body rotated: it decodes first, and once more in the final layers; noise t is added after loop t."""
     draws = set()
     for seed in range(30):
         steps = 1 + seed % 3
@@ -192,7 +192,7 @@ def printed_argmax(x, precision, factor):
 
 
 def test_24_with_b_for_the_factor_one_is_not_reached_at_p_1():
-    """2^p is no number, so take B: [B·2^-p] is 1 from p = 2 on, and 1/2 for p = 1."""
+    """2^p is not in F_p, so take B: [B·2^-p] is 1 for p >= 2, and 1/2 for p = 1."""
     reached = [
         printed_argmax([3, 1], precision, precision.bound) == [precision.one, 0]
         for precision in map(Precision, (1, 2, 3))
@@ -206,7 +206,7 @@ def test_24_a_tie_has_no_winner_as_printed():
 
 
 def test_25_the_first_block_looks_at_rows_that_do_not_exist():
-    """N = 1, P = 3: the slots of the first block stand in the rows 1, 2, 3 (from 0), and n - P is -2, -1, 0."""
+    """N = 1, P = 3: the slots of the first block are the rows 1, 2, 3 (from 0), and n - P is -2, -1, 0."""
     length, block = 1, 3
     assert [n - block for n in range(length, length + block)] == [-2, -1, 0]
 

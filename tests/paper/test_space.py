@@ -1,4 +1,4 @@
-"""The checks behind the counterexample and the lower bound for chains each refute something."""
+"""The checks of the counterexample and of the lower bound for chains can fail."""
 
 import pytest
 

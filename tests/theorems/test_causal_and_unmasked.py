@@ -18,7 +18,7 @@ from unmask.theorems.conversion_checks import check_transformers, random_transfo
 
 
 def wrong(theorem, precision, seeds=range(60), attention="causal"):
-    """How many of the seeds a conversion gets wrong; it is not counted beyond 4."""
+    """Return how many of the seeds a conversion gets wrong, counting at most 4."""
     each = (check_transformers(theorem, attention, range(s, s + 1), precision=precision)[0] for s in seeds)
     return len(list(islice(chain.from_iterable(each), 4)))
 
@@ -143,7 +143,7 @@ class TestWrongConstructionsAreCaught:
         assert wrong_count > 3
 
     def test_b_for_r(self, monkeypatch, precision):
-        """The fix asks for the row's block; its code stands directly before that of r."""
+        """The fix looks for the row's block; its code is registered directly before that of r."""
         calls = []
 
         def asks_for_b(head, a, b):

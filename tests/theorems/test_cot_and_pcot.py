@@ -111,7 +111,7 @@ def test_a_compiled_language_survives():
 
 
 def test_the_answer_must_come_from_the_last_scratch_row(monkeypatch):
-    """From the first one, as in the other blocks, it would be the first symbol of the block."""
+    """If the first scratch row predicted the answer, as in other blocks, it would be the first symbol of the block."""
     monkeypatch.setattr(module._ScratchLayout, "origin", property(first_scratch_row))
     sources = [s for s in (random_model(seed, "pcot", 2, steps=1) for seed in range(20)) if s.block > 1]
     assert (

@@ -1,4 +1,4 @@
-"""All chains of thought in parallel: what runs decide, in a depth without N and T."""
+"""Circuits of chains of thought decide the same as runs, with a depth that depends on neither N nor T."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def spelled_words(model):
 
 
 def disagreements(model):
-    """The words on which the circuit says something else than a run."""
+    """Return the words on which the circuit disagrees with a run."""
     circuit, words = cot_to_ac0(model), all_words(model)
     assert circuit.depth <= depth_bound(model)
     outputs = circuit.evaluate(token_bits(words, [model.token[s] for s in model.input_symbols]))
@@ -73,7 +73,7 @@ def test_the_sources_are_not_constant():
 
 
 def blind(source):
-    """The source with one more head, whose scores are -B wherever the stream does not sum to 0."""
+    """Return the source with one more head, whose scores are -B unless the stream sums to 0."""
     model = source.transformers["model"]
     column = np.full((model.width, 1), model.precision.bound)
     head = Head(Matrix.of(column), Matrix.of(-column), Matrix.zeros((model.width, model.width)))
@@ -93,7 +93,7 @@ def test_chains_that_divide_by_zero():
 
 @pytest.mark.parametrize(("problem", "length", "precision"), [("family:contains-aba", 3, 1), ("group:Z2", 3, 2)])
 def test_compiled_chains(problem, length, precision):
-    """Of other lengths than a logarithm: then the circuit is large, not wrong."""
+    """Chains that are not of logarithmic length: the circuit is large, but correct."""
     assert disagreements(compile_problem(problem, "cot", length=length, precision=precision)) == []
 
 
@@ -102,7 +102,7 @@ def test_the_depth_has_a_bound_without_length_and_steps():
 
 
 def test_steps_that_are_not_checked_are_caught(monkeypatch):
-    """Then every chain passes for the one that is written."""
+    """Then every chain counts as the one that is written."""
     real = module.argmax
     monkeypatch.setattr(module, "argmax", lambda builder, scores: dict.fromkeys(real(builder, scores), TRUE))
     assert sum(disagreements(chain(*source)) != [] for source in SOURCES) > 3

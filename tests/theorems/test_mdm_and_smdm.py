@@ -72,7 +72,7 @@ def test_a_missing_boost_is_caught(monkeypatch):
 
 
 def test_masks_without_a_proxy_are_caught():
-    """What is still masked is emitted as m, which the predictor cannot write."""
+    """A slot that is still masked is emitted as m, which the predictor cannot write."""
 
     def convert(source):
         conversion = MDM_TO_SMDM.convert(source)

@@ -154,7 +154,7 @@ def test_a_fixed_k_divides_by_zero_where_the_source_does():
 
 
 def test_k_slots_are_written_in_every_step_and_no_unchosen_one():
-    """Whatever the planner chooses, from nothing to everything."""
+    """For every number of slots that the planner may choose."""
     counts = set()
     for seed in range(30):
         source = random_model(seed, "mdm", 1 + seed % 2, padding=2)
@@ -175,7 +175,7 @@ def test_compiled_languages_survive(problem):
 
 
 def test_slots_that_are_hardly_sure_must_be_lifted(monkeypatch):
-    """A chosen slot whose largest logit is -B + 2^-p would be as sure as a dummy, and the lower slot wins."""
+    """A chosen slot with the largest logit -B + 2^-p would tie with a dummy, and the lower slot wins."""
     monkeypatch.setattr(module, "barely_preferred", lambda *_: None)
     assert wrong(MDM_TO_FIXED_K.convert, (hardly_sure(seed, 2) for seed in range(1, 40, 3)), enough=3) > 2
 
@@ -270,7 +270,7 @@ def test_the_price():
 
 
 def by_hand(model, *, lowest):
-    """The last slot after T steps; of equally sure slots the lowest are taken, or the highest."""
+    """Return the last slot after T steps; ties go to the lowest slots or to the highest."""
     words = every_word(model.length)
     canvas = np.full((len(words), model.padding), MASK)
     for _ in range(model.steps):
@@ -296,7 +296,7 @@ def test_it_leans_on_the_lowest_slot_winning_a_tie():
 
 @pytest.mark.parametrize("length", [5, 6])
 def test_k_must_grow(length):
-    """With the k of N = 4, or any other but the right one, it does not decide majority."""
+    """With any other k the model does not decide majority."""
     model = majority_by_topk(length, Precision(2))
     for k in range(1, length + 1):
         accepted = answers(replace(model, k=k), every_word(length), engine=FastEngine()).accepted

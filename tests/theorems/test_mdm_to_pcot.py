@@ -18,7 +18,7 @@ from unmask.weights.model import Price
 
 
 def check_padded(seeds, precision):
-    """As check_theorem does, on words that are followed by padding."""
+    """Like check_theorem, on words that are followed by padding."""
     disagreements = []
     for seed in seeds:
         source = random_model(seed, "mdm", seed % 4, precision=precision)

@@ -85,7 +85,7 @@ def test_a_source_that_divides_by_zero_takes_the_conversion_with_it():
 
 
 def looks_back(precision):
-    """A chain whose rows attend to the row before, if it is not a mask: beyond the current block there is Z = 0."""
+    """Return a chain whose rows attend to the row before unless it is a mask; beyond the current block Z = 0."""
     vocabulary, rows = ("a", "0", "1", "m"), 5
     program = Program(vocabulary, len(vocabulary), 1, rows, "causal")
     row_code = program.code("own", n, bits_for(rows))

@@ -1,4 +1,4 @@
-"""plt → mdm: the slots hold the whole stream after every loop; what noise slots draw is the noise of the loop."""
+"""plt → mdm: the slots store the whole stream after every loop, and noise slots draw the noise of the loop."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -74,7 +74,7 @@ def test_wide_streams_are_read_by_one_head():
 @pytest.mark.long
 @pytest.mark.parametrize("precision", [2, 3])
 def test_many_sources(precision):
-    """The last hundred by the reference engine."""
+    """The last hundred seeds run on the reference engine."""
     assert disagreements(range(12, 240), precision=precision) == []
     assert check_theorem(PLT_TO_MDM, range(1000, 1100), precision=precision) == []
     assert disagreements(range(2000, 2200), layers=3, precision=precision) == []
@@ -96,7 +96,7 @@ def test_no_loops_and_empty_loops(layers, first, convert):
 
 @pytest.mark.parametrize("theorem", [PLT_TO_MDM, PLT_TO_MDM_PACKED])
 def test_final_layers_without_heads(theorem):
-    """Nothing is watched where no final layer attends, and only those that attend where some do."""
+    """Only final layers with heads are tested by EMPTY."""
     for seed in range(4):
         source = random_model(seed, "plt", 1 + seed % 2, precision=1 + seed % 2, layers=2, stochastic=False)
         model = source.transformers["model"]
@@ -155,7 +155,7 @@ def test_division_by_zero_raises_where_the_source_raises():
 
 @dataclass(frozen=True, eq=False)
 class Replayed(Tape):
-    """A tape that gives a looped transformer the noise that the slots of its conversion have drawn."""
+    """A tape with the noise that the slots of a conversion have drawn, for its source."""
 
     drawn_noise: np.ndarray  # [steps, rows, columns]
     planner: int
@@ -171,7 +171,7 @@ class Replayed(Tape):
 
 @pytest.mark.parametrize("precision", [2, 3])
 def test_noise_slots_draw_the_noise_of_the_next_loop(precision):
-    """Given what the slots drew as its noise, the source takes the same path, bit by bit."""
+    """With the noise that the slots drew, the source takes the same path, bit by bit."""
     compared = 0
     for seed in range(400, 424):
         source = random_model(seed, "plt", 1 + seed % 2, precision=precision, stochastic=True)
@@ -211,7 +211,7 @@ def test_the_law_of_a_noise_slot_is_near_that_of_the_noise(precision, least, mos
 
 
 def test_the_distance_of_the_laws_is_said():
-    """Per drawn number, and for whole runs; a deterministic source has none."""
+    """Distances per drawn number and for whole runs; None for a deterministic source."""
     source = random_model(400, "plt", 1, precision=2, stochastic=True)
     noise, law = source.transformers["model"].noise, PLT_TO_MDM.law(source)
     assert law.draws == source.rows * source.steps * (len(noise.planner) + len(noise.predictor))
@@ -344,7 +344,7 @@ def test_there_and_back_again(seed):
 
 
 def attending(seed=26, **changes):
-    """A source whose final layer attends."""
+    """Return a source whose final layer has heads."""
     source = random_model(seed, "plt", 2, layers=3, stochastic=False)
     assert PLT_TO_MDM.bound(source).layers > len(source.transformers["model"].layers) + 3
     return replace(source, **changes)
@@ -364,7 +364,7 @@ def test_final_layers_answer_as_if_every_step_were_the_last(steps):
 
 
 def test_final_layers_that_are_not_watched_divide_by_zero_too_early(monkeypatch):
-    """On the stream of an earlier loop they meet scores that the source never has."""
+    """On the stream of an earlier loop the final layers have scores that the source never has."""
     monkeypatch.setattr(looped_in_slots, "empty", lambda *where: None)  # noqa: ARG005
     disagreements = [caught(seed, 1 + seed % 2, layers=3) for seed in (21, 27)]
     assert all("the conversion divides by zero" in str(d.difference) for d in disagreements)
@@ -438,7 +438,7 @@ def test_packed_streams_are_read_by_one_head():
 
 
 def test_several_answers_of_a_packed_stream():
-    """The first of k answers takes the place of the last number."""
+    """The first of k answers takes the slot of the last number."""
     for seed in range(4):
         source = replace(random_model(seed, "plt", 2, padding=2, stochastic=False), outputs=3)
         conversion = packed(source)

@@ -202,7 +202,7 @@ def test_the_last_of_many_rows_by_the_engine(p):
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("name", HEADS)
 def test_heads_agree_with_brute_force(name, p):
-    """The closure's counterexample is as wide as the narrowest one; where there is none, no width has one."""
+    """The closure's counterexample has the least possible width; without one, brute force finds none either."""
     question, design = HEADS[name]
     outcome = question.decide(design, Precision(p))
     width = least_wrong_width(question, design, Precision(p), 3)
@@ -353,7 +353,7 @@ def test_lookup_agrees_with_brute_force(rows):
     for match in range(rows):
         values = np.array(list(product(precision.numbers(), repeat=rows)))
         residual = np.zeros((len(values), rows, program.width), dtype=np.int64)
-        residual[..., program.columns("one")] = residual[..., program.columns("asked")] = precision.one
+        residual[..., program.columns("one")] = residual[..., program.columns("query_code")] = precision.one
         residual[..., program.columns("code")] = -precision.one
         residual[:, match, program.columns("code")] = precision.one
         residual[..., program.columns("value")[0]] = values
@@ -453,7 +453,7 @@ def test_every_lemma_of_weights_is_sabotaged():
 def test_a_gadget_that_changes_with_its_width_is_refused():
     def hide_when_wide(head, r):
         gadget_programs.eq(head, r)
-        if r.asked.size == 5:
+        if r.query_code.size == 5:
             head.column([(r.one, B)], [(r.one, ONE)])
 
     with pytest.raises(NotRepeated, match="width 5"):

@@ -1,4 +1,4 @@
-"""Every compiler and every conversion declares what is claimed of it; what does not is caught."""
+"""Every compiler and every conversion is as uniform as claimed; exceptions are caught."""
 
 from copy import copy
 from dataclasses import replace
@@ -44,7 +44,7 @@ def test_everything_is_what_is_claimed_of_it(subjects):
 
 
 def test_every_compiler_is_walked():
-    """All but the random one, which has no family to speak of."""
+    """All except the random one, which is not a family."""
     modules = [import_module(f"unmask.compilers.{m.name}") for m in iter_modules(compilers.__path__)]
     classes = {
         name
@@ -114,7 +114,7 @@ def _first_source():
 
 
 def _tampered(monkeypatch, declaration_of):
-    """Every program that is assembled declares one register more."""
+    """Every assembled program declares one more register."""
     original = uniform_models.recorded_programs
 
     class Recorded:

@@ -44,7 +44,7 @@ def blank(rows: int = 1) -> Program:
 
 @dataclass(frozen=True, eq=False)
 class GadgetRegisters:
-    """The registers of a head: `asked`, `code` and `care` are as wide as the gadget, the others have one column."""
+    """The registers of a head: `query_code`, `code` and `care` are as wide as the gadget, the others are flags."""
 
     one: Columns
     score: Columns
@@ -53,18 +53,18 @@ class GadgetRegisters:
     hides: Columns
     asks: Columns
     cares: Columns
-    asked: Columns
+    query_code: Columns
     code: Columns
     care: Columns
 
     @classmethod
     def of(cls, program: Program, width: int) -> "GadgetRegisters":
         single = [program.register(name) for name in ("score", "boosted", "hidden", "hides", "asks", "cares")]
-        return cls(program.one, *single, *(program.register(name, width) for name in ("asked", "code", "care")))
+        return cls(program.one, *single, *(program.register(name, width) for name in ("query_code", "code", "care")))
 
 
 Piece = Callable[[HeadBuilder, GadgetRegisters], None]
-INDEXED = frozenset({"asked", "code", "care"})
+INDEXED = frozenset({"query_code", "code", "care"})
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def score(head: HeadBuilder, r: GadgetRegisters) -> None:
 
 
 def eq(head: HeadBuilder, r: GadgetRegisters) -> None:
-    attention.eq(head, r.asked, r.code)
+    attention.eq(head, r.query_code, r.code)
 
 
 def eq_scaled(scale: int) -> Piece:
@@ -110,7 +110,7 @@ def eq_scaled(scale: int) -> Piece:
     weight = np.array([scale])
 
     def piece(head: HeadBuilder, r: GadgetRegisters) -> None:
-        for a, b in zip(r.asked, r.code, strict=True):
+        for a, b in zip(r.query_code, r.code, strict=True):
             head.column([(a, weight)], [(b, ONE)])
             head.column([(r.one, weight)], [(r.one, -ONE)])
 
@@ -118,7 +118,7 @@ def eq_scaled(scale: int) -> Piece:
 
 
 def focus(copies: int) -> Piece:
-    return lambda head, r: attention.focus(head, r.asked, r.code, copies=copies)
+    return lambda head, r: attention.focus(head, r.query_code, r.code, copies=copies)
 
 
 def hide(copies: int) -> Piece:
@@ -127,7 +127,7 @@ def hide(copies: int) -> Piece:
 
 def focus_some(copies: int) -> Piece:
     """FOCUS for the queries that ask and the keys that care."""
-    return lambda head, r: attention.focus(head, r.asked, r.code, copies=copies, asks=r.asks, cares=r.cares)
+    return lambda head, r: attention.focus(head, r.query_code, r.code, copies=copies, asks=r.asks, cares=r.cares)
 
 
 def hide_from_some(copies: int) -> Piece:
@@ -140,8 +140,8 @@ def boost(head: HeadBuilder, r: GadgetRegisters) -> None:
 
 
 def hide_later(head: HeadBuilder, r: GadgetRegisters) -> None:
-    """`asked` is the thermometer code of the query's position, `code` the one-hot code of the key's."""
-    attention.hide_later(head, r.asked, r.code)
+    """`query_code` is the thermometer code of the query's position, `code` the one-hot code of the key's."""
+    attention.hide_later(head, r.query_code, r.code)
 
 
 def see_earlier(copies: int) -> Piece:
@@ -149,7 +149,7 @@ def see_earlier(copies: int) -> Piece:
 
     def piece(head: HeadBuilder, r: GadgetRegisters) -> None:
         # the copies read the query's code from the lowest bit on
-        rows = CausalCopies(n, r.asked[::-1], r.code, r.care, r.hidden)
+        rows = CausalCopies(n, r.query_code[::-1], r.code, r.care, r.hidden)
         rows.see_earlier(head, copies=copies)
 
     return piece
@@ -161,7 +161,7 @@ def see_all(head: HeadBuilder, r: GadgetRegisters) -> None:  # noqa: ARG001
 
 def none_above(copies: int = 2) -> Piece:
     # the lowest bit comes first
-    return lambda head, r: attention.none_above(head, r.asked[::-1], r.code[::-1], copies=copies)
+    return lambda head, r: attention.none_above(head, r.query_code[::-1], r.code[::-1], copies=copies)
 
 
 def latest_of(rows: int) -> Program:
@@ -175,13 +175,13 @@ def latest_of(rows: int) -> Program:
 
 def eq_without_ones(head: HeadBuilder, r: GadgetRegisters) -> None:
     """Wrong: only B·a_i·b_i, so that a bit that agrees cancels one that differs."""
-    for a, b in zip(r.asked, r.code, strict=True):
+    for a, b in zip(r.query_code, r.code, strict=True):
         head.column([(a, B)], [(b, ONE)])
 
 
 def eq_in_halves(head: HeadBuilder, r: GadgetRegisters) -> None:
     """Wrong as EQ: [B/2] instead of B, in one pass, as in FOCUS."""
-    attention.match(head, attention.scaled(r.asked, HALF), r.code, HALF)
+    attention.match(head, attention.scaled(r.query_code, HALF), r.code, HALF)
 
 
 def encoded(width: int, bits: int) -> Program:
@@ -199,7 +199,7 @@ def boost_once(head: HeadBuilder, r: GadgetRegisters) -> None:
 
 def hide_later_once(head: HeadBuilder, r: GadgetRegisters) -> None:
     """Wrong: a score of B becomes 0."""
-    for flag, position in zip(r.asked, r.code, strict=True):
+    for flag, position in zip(r.query_code, r.code, strict=True):
         head.column([(flag, -B)], [(position, ONE)])
 
 

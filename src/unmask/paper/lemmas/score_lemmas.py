@@ -273,7 +273,7 @@ def _refuted_scale(m: int, scale: int, witness: Witness, precision: Precision) -
     rows = np.zeros((2, program.width), dtype=np.int64)
     rows[:, program.columns("one")] = precision.one
     for i, letter in enumerate(witness.letters):
-        rows[0, program.columns("asked")[i]] = precision.one * dict(letter.query)["asked"]
+        rows[0, program.columns("query_code")[i]] = precision.one * dict(letter.query)["query_code"]
         rows[1, program.columns("code")[i]] = precision.one * dict(letter.key)["code"]
     q, k = (weighted(rows, w.rows(), w.shape[1], precision) for w in (head.wq, head.wk))
     score = int(inner_products(q, k.T, precision)[0, 1])
@@ -319,7 +319,7 @@ def codes(digits: tuple[int, ...] = (-1, 1)) -> Alphabet:
         for a, b in product(digits, repeat=2):
             agrees = a == b and a != 0
             name = "bits agree" if agrees else "bits differ" if a and b else "no code"
-            yield CodeLetter((("asked", a),), (("code", b),), (("code", a),), differs or not agrees, name)
+            yield CodeLetter((("query_code", a),), (("code", b),), (("code", a),), differs or not agrees, name)
 
     return alphabet
 
@@ -329,7 +329,7 @@ def cares(differs: Facts) -> Iterable[CodeLetter]:
     for bit, required in product((-1, 1), (-1, 0, 1)):
         name = "no care" if not required else "bits agree" if bit == required else "bits differ"
         key = (("code", required), ("care", abs(required)))
-        yield CodeLetter((("asked", bit),), key, (), differs or required == -bit, name)
+        yield CodeLetter((("query_code", bit),), key, (), differs or required == -bit, name)
 
 
 def optional(facts: Facts) -> Iterable[CodeLetter]:
@@ -338,7 +338,7 @@ def optional(facts: Facts) -> Iterable[CodeLetter]:
         for a, b in product((-1, 1), repeat=2):
             differs = (facts is not None and facts[2]) or bool(asks and care and a != b)
             name = "does not ask" if not asks else "no care" if not care else "bits agree" if a == b else "bits differ"
-            query, key = (("asked", a * asks), ("asks", asks)), (("code", b * care), ("cares", care))
+            query, key = (("query_code", a * asks), ("asks", asks)), (("code", b * care), ("cares", care))
             yield CodeLetter(query, key, (("code", a * asks), ("cares", asks)), (asks, care, differs), name)
 
 
@@ -346,7 +346,7 @@ def rising(above: Facts) -> Iterable[CodeLetter]:
     """Numbers from the lowest bit on. Fact: is the key's number above the query's so far?"""
     for a, b in product((-1, 1), repeat=2):
         name = "bits agree" if a == b else "a bit above" if b > a else "a bit below"
-        yield CodeLetter((("asked", a),), (("code", b),), (("code", a),), b > a if a != b else above, name)
+        yield CodeLetter((("query_code", a),), (("code", b),), (("code", a),), b > a if a != b else above, name)
 
 
 def falling(facts: Facts) -> Iterable[CodeLetter]:
@@ -364,7 +364,7 @@ def positions(facts: Facts) -> Iterable[CodeLetter]:
         for is_key in (False,) if key_over else (False, True):
             then = (query_over or is_query, key_over or is_key, later or (is_key and query_over))
             name = {(0, 0): "·", (1, 0): "query", (0, 1): "key", (1, 1): "both"}[is_query, is_key]
-            query = (("asked", int(query_over)),)
+            query = (("query_code", int(query_over)),)
             yield CodeLetter(query, (("code", int(is_key)),), (("code", int(is_query)),), then, name)
 
 

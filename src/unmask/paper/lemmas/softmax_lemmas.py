@@ -115,7 +115,7 @@ def _replay_lookup(design: HeadDesign, rows, value: int, precision: Precision) -
     """Run the engine with a code of one bit: 1 in every query and in matching rows, -1 in the others."""
     program, _ = design.emit(1, rows=len(rows), values=1)
     residual = np.zeros((1, len(rows), program.width), dtype=np.int64)
-    for name in ("one", "asked"):
+    for name in ("one", "query_code"):
         residual[..., program.columns(name)] = precision.one
     for i, (kind, row_value) in enumerate(rows):
         residual[0, i, program.columns("code")] = precision.one if kind == MATCH else -precision.one

@@ -410,7 +410,40 @@ def print_pass(
 
 
 @metered
-def print_model(  # noqa: C901
+def print_overwrite(
+    m: int,
+    N: int,
+    rows: int,
+    address: int,
+    chosen: int,
+    planned: int,
+    symbol: int,
+    predicted: int,
+    tokens: int,
+    stride: int,
+) -> Iterator[int]:
+    """Print the cells of the symbols after a step: of the predicted symbol in a chosen slot, else of the old symbol."""
+    for i in range(rows):
+        for t in range(m):
+            if i >= N:
+                yield 2 * (chosen + planned * i + 1)
+                yield 2 * (symbol + predicted * i + t)
+                yield AND
+            else:
+                yield OR
+        for t in range(m):
+            if i >= N:
+                yield 2 * (chosen + planned * i + 1) + 1
+            yield 2 * (tokens + stride * i + t)
+            yield AND
+        for t in range(m):
+            yield 2 * (address + 3 * m * i + t)
+            yield 2 * (address + 3 * m * i + m + t)
+            yield OR
+
+
+@metered
+def print_model(
     value: Machine,
     entry: Machine,
     size: Machine,
@@ -449,23 +482,7 @@ def print_model(  # noqa: C901
                 chosen = free - rows * planned + planned - m
         predicted = (2 * size(PREDICTOR, OUTCOMES, 0) + 1) * m
         symbol = free - rows * predicted + predicted - m
-        for i in range(rows):
-            for t in range(m):
-                if i >= N:
-                    yield 2 * (chosen + planned * i + 1)
-                    yield 2 * (symbol + predicted * i + t)
-                    yield AND
-                else:
-                    yield OR
-            for t in range(m):
-                if i >= N:
-                    yield 2 * (chosen + planned * i + 1) + 1
-                yield 2 * (tokens + stride * i + t)
-                yield AND
-            for t in range(m):
-                yield 2 * (free + 3 * m * i + t)
-                yield 2 * (free + 3 * m * i + m + t)
-                yield OR
+        yield from print_overwrite(m, N, rows, free, chosen, planned, symbol, predicted, tokens, stride)
         tokens = free + 2 * m
         stride = 3 * m
         free += 3 * m * rows

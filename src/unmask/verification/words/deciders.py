@@ -305,15 +305,15 @@ class WireValues:
         return {value: TRUE}
 
     def apply(
-        self, function: Callable[[tuple[Any, ...]], Any], given: Sequence[ValueLiterals], key: Key
+        self, function: Callable[[tuple[Any, ...]], Any], arguments: Sequence[ValueLiterals], key: Key
     ) -> ValueLiterals:
-        count = prod(map(len, given))
+        count = prod(map(len, arguments))
         if count > MOST_COMBINATIONS:
             raise TooLarge(
                 f"the rule of {slot_name(key)} has {count:,} combinations, too many for a proof; use --method sample"
             )
         terms: dict[Any, list[int]] = {}
-        for combination in product(*(values.items() for values in given)):
+        for combination in product(*(values.items() for values in arguments)):
             value = function(tuple(value for value, _ in combination))
             terms.setdefault(value, []).append(self.builder.and_(*(literal for _, literal in combination)))
         return self._possible(terms)

@@ -86,7 +86,7 @@ def distinct_columns(columns: np.ndarray) -> Partition:
     return distinct_codes(codes, size)
 
 
-def contents(columns: np.ndarray) -> Iterator[bytes]:
+def column_bytes(columns: np.ndarray) -> Iterator[bytes]:
     """Yield the bytes of each column."""
     size = columns.shape[0] * columns.itemsize
     whole = columns.tobytes("F")
@@ -96,7 +96,7 @@ def contents(columns: np.ndarray) -> Iterator[bytes]:
 def _distinct_by_dictionary(columns: np.ndarray) -> Partition:
     numbers: dict[bytes, int] = {}
     first, labels = [], []
-    for column, content in enumerate(contents(columns)):
+    for column, content in enumerate(column_bytes(columns)):
         number = numbers.setdefault(content, len(first))
         if number == len(first):
             first.append(column)
