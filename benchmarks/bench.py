@@ -41,7 +41,8 @@ from unmask.reasoners.run_words import answers, run
 from unmask.reasoners.typed_words import read_word
 from unmask.samplers.line_plot import Point, Series, plot, powers
 from unmask.verification.answer_tables import answer_many_words
-from unmask.verification.words.deciders import Encoding, circuit_of, decider_of
+from unmask.verification.word_encoding import WordEncoding
+from unmask.verification.words.deciders import circuit_of, decider_of
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
@@ -255,7 +256,7 @@ def _proof_and_abc(model, problem, outputs):
     start = time.process_time()
     assert verify_model(model, method="prove").status == "proved"
     ours = time.process_time() - start
-    letters, encoding = list(model.input_symbols), Encoding(2, model.length)
+    letters, encoding = list(model.input_symbols), WordEncoding(2, model.length)
     netlists = (model, problem_of(problem).specification(model.length))
     theirs = abc_seconds(*(circuit_of(decider_of(netlist, letters, outputs), encoding) for netlist in netlists))
     return {"seconds": ours, "abc": theirs}

@@ -11,7 +11,8 @@ from pysat.solvers import Solver
 
 from unmask.api import compile_problem, convert_model, verify_model
 from unmask.problems.catalogue import parse_problem
-from unmask.verification.words.deciders import Encoding, decider_of, miter
+from unmask.verification.word_encoding import WordEncoding
+from unmask.verification.words.deciders import decider_of, miter
 from unmask.verification.words.sat_sweeping import constant_clause, difference_clauses, gate_clauses
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "proof-times.md"
@@ -74,7 +75,7 @@ def _miter(model, problem):
     """The model and the specification of its problem as one circuit, and the pairs that must be equal."""
     letters = list(model.input_symbols)
     deciders = decider_of(model, letters, 1), decider_of(problem.specification(model.length), letters, 1)
-    return miter(deciders, Encoding(len(letters), model.length))
+    return miter(deciders, WordEncoding(len(letters), model.length))
 
 
 def _solve(circuit, pairs):

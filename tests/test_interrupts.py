@@ -103,13 +103,13 @@ def test_no_signal_leaves_files_behind(number, tmp_path, monkeypatch, capfd):
     """Ctrl-C, `kill`, and a terminal that is closed: all while a folder is being written."""
     if signal.getsignal(number) is signal.SIG_IGN:  # under nohup, which a command respects
         signal.signal(number, signal.SIG_DFL)
-    write = files._write
+    write = files._write_and_sync
 
     def struck(path, content):
         write(path, content)
         signal.raise_signal(number)
 
-    monkeypatch.setattr(files, "_write", struck)
+    monkeypatch.setattr(files, "_write_and_sync", struck)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", shlex.split("unmask compile a --length 2 --to mdm --out m --json"))
     with pytest.raises(SystemExit) as end:
@@ -193,7 +193,7 @@ def test_an_interrupt_waits_until_files_are_where_they_belong(work):
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("function", ["_temporary_folder", "make_folders", "_move_folder", "_remove"])
+@pytest.mark.parametrize("function", ["_temporary_folder", "make_folders", "_move_folder", "_remove_files"])
 def test_a_signal_at_any_place_of_writing_leaves_nothing(function, number, tmp_path, monkeypatch, capfd):
     original = getattr(files, function)
 

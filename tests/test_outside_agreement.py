@@ -11,8 +11,9 @@ import pytest
 
 import folder_by_hand
 import outside_reader
-from unmask.api import ENGINES, compile_problem, load_model, result, run_word, save_model
+from unmask.api import ENGINES, compile_problem, load_model, run_word, save_model
 from unmask.errors import AttendsToNothing, EditsWrittenSlot
+from unmask.traces.trace import result
 from unmask.weights.kinds import KINDS
 
 SEEDS = range(28)

@@ -78,24 +78,29 @@ def measured(published: str | None) -> dict[str, Report]:
         "LLaDA2Pipeline": check_sampler("diffusers:LLaDA2Pipeline"),
         "BlockRefinementScheduler": check_sampler("diffusers:BlockRefinementScheduler"),
     }
-    if published is None:
-        return reports
-    with tempfile.TemporaryDirectory() as exported:
-        for name, (form, _) in SAMPLERS.items():
-            models, python = "quick", sys.executable
-            if form is not None:
-                folders = [Path(exported) / f"{row.name}-{form}" for row in chosen_rows("quick")]
-                for row, folder in zip(chosen_rows("quick"), folders, strict=True):
-                    if not folder.exists():
-                        write_bench_folder(row, folder, form)
-                models, python = ",".join(map(str, folders)), older_python(published)
-            environment = {**os.environ, "PYTHONPATH": str(BENCH.parents[1] / "src")}
-            command = [python, PROGRAM, published, name, models]
-            process = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-            report = json.loads(process.stdout)
-            outcomes = [CheckOutcome(**outcome) for outcome in report["outcomes"]]
-            reports[name] = Report(name, outcomes, [MeasuredRun(**run) for run in report["runs"]])
+    if published is not None:
+        with tempfile.TemporaryDirectory() as exported:
+            for name, (form, _) in SAMPLERS.items():
+                reports[name] = measured_published(published, name, form, Path(exported))
     return reports
+
+
+def measured_published(published: str, name: str, form: str | None, exported: Path) -> Report:
+    """Run the checks of a published sampler, on models that are exported to a folder if it needs another form."""
+    models, python = "quick", sys.executable
+    if form is not None:
+        rows = chosen_rows("quick")
+        folders = [exported / f"{row.name}-{form}" for row in rows]
+        for row, folder in zip(rows, folders, strict=True):
+            if not folder.exists():
+                write_bench_folder(row, folder, form)
+        models, python = ",".join(map(str, folders)), older_python(published)
+    environment = {**os.environ, "PYTHONPATH": str(BENCH.parents[1] / "src")}
+    command = [python, PROGRAM, published, name, models]
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    report = json.loads(process.stdout)
+    outcomes = [CheckOutcome(**outcome) for outcome in report["outcomes"]]
+    return Report(name, outcomes, [MeasuredRun(**run) for run in report["runs"]])
 
 
 def table(reports_of: dict[str, Report]) -> str:

@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def refreshed(text: str, page: Path) -> str:
-    """Return the text of a page with the output of every command replaced by what it prints now."""
+    """Return the text of a page with the current output of every command."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "parity.json").write_text(PARITY)

@@ -9,7 +9,7 @@
     model × problem ──verify_model──▶ verdict   verification/  one model, every word of its length
     problem ──prove_family──▶ verdict           verification/lengths/      every length at once
     theorem ──prove_conversion──▶ verdict       verification/conversions/  every source model at once
-    problem ──compare_frameworks──▶ rows        verification/compare.py
+    problem ──compare_frameworks──▶ rows        verification/resources.py
     model ──sample_law──▶ law of its samples    reasoners/sampled_law.py
 
 Two arrows have packages of their own, which use this module: `export.export_model` (model → checkpoint, GGUF, torch
@@ -37,12 +37,12 @@ from unmask.problems.catalogue import parse_problem, problem_from_json
 from unmask.problems.program_problems import program_problem
 from unmask.reasoners.decoding import Tape
 from unmask.reasoners.planners import parse_planner
-from unmask.reasoners.run_words import Answers, run, run_each, words_at_once
+from unmask.reasoners.run_words import Answers, run, run_each
 from unmask.reasoners.typed_words import read_word, read_words
-from unmask.traces.trace import Trace, outputs_of, result
+from unmask.traces.trace import Trace
 from unmask.traces.trace_differences import first_difference
-from unmask.verification.compare import ResourceRow, measure
-from unmask.verification.words.references import answer_count, output_count, with_stated_outputs
+from unmask.verification.resources import ResourceRow, measure_resources
+from unmask.verification.words.references import with_stated_outputs
 from unmask.weights.kinds import Kind
 from unmask.weights.model import Model
 from unmask.weights.storage import check_replaceable
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ENGINES",
     "Decided",
-    "answer_count",
     "check_replaceable",
     "compare_frameworks",
     "compile_again",
@@ -70,14 +69,11 @@ __all__ = [
     "decide_words",
     "generate",
     "load_model",
-    "output_count",
-    "outputs_of",
     "problem_accepts",
     "problem_name",
     "problem_states",
     "prove_conversion",
     "prove_family",
-    "result",
     "run_both",
     "run_word",
     "run_words",
@@ -85,7 +81,6 @@ __all__ = [
     "save_model",
     "tape_of",
     "verify_model",
-    "words_at_once",
 ]
 
 ENGINES: dict[str, type[Engine]] = {"fast": FastEngine, "reference": ReferenceEngine}
@@ -402,7 +397,7 @@ def compare_frameworks(
         for kind in compiler.kinds:
             model = compile_problem(problem, kind, length=length, precision=precision, hops=hops)
             bound, extent = compiler.bound(kind, length), compiler.extent(kind, length)
-            yield measure(model, bound, extent, problem_of(problem), engine or FastEngine())
+            yield measure_resources(model, bound, extent, problem_of(problem), engine or FastEngine())
 
 
 def problem_name(model: Model) -> str | None:

@@ -210,7 +210,7 @@ def run_unless_long(work: Callable[[], Item], subject: str, *, trial: int = 3, m
 
     def show(stages: list[Stage]) -> None:
         nonlocal share
-        share = _share(stages)
+        share = _completed_share(stages)
         if budget.show is not None:
             budget.show(stages)
 
@@ -227,7 +227,7 @@ def run_unless_long(work: Callable[[], Item], subject: str, *, trial: int = 3, m
     return work()
 
 
-def _share(stages: list[Stage]) -> "Fraction":
+def _completed_share(stages: list[Stage]) -> "Fraction":
     """Return the fraction of the work that is done, according to the open stages, outermost first."""
     from fractions import Fraction
 
@@ -368,10 +368,10 @@ class interruptible(uninterrupted):  # noqa: N801 - used like a function
 def _raise_pending() -> None:
     if _state.pending and not _state.depth and _state.leaving is None:
         _state.pending = False
-        _raise()
+        _raise_interrupt()
 
 
-def _raise() -> None:
+def _raise_interrupt() -> None:
     _state.raised = time.monotonic()
     raise KeyboardInterrupt
 
@@ -389,9 +389,9 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
         try:
             _thread.start_new_thread(_send_again, (number,))  # `threading` would wait for the thread, in a handler
         except RuntimeError:  # no threads are left
-            _raise()
+            _raise_interrupt()
     else:
-        _raise()
+        _raise_interrupt()
 
 
 def _send_again(number: int) -> None:

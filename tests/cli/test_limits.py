@@ -181,9 +181,9 @@ def test_a_view_that_cannot_hold_everything_shows_the_canvas():
     model = compile_problem("(a|b)*abb", "mdm", length=8)
     with Budget(memory=200 << 20):
         (panel,) = view_of(model, "aababbab", ()).panels
-    assert panel.recording.forgotten == ["attention", "registers"]
+    assert panel.recording.dropped == ["attention", "registers"]
     assert len(panel.trace.canvas) == 3
-    assert view_of(model, "aababbab", ()).panels[0].recording.forgotten == []
+    assert view_of(model, "aababbab", ()).panels[0].recording.dropped == []
 
 
 def test_a_conversion_keeps_to_the_limit(tmp_path):

@@ -287,7 +287,7 @@ def test_doctor_says_when_something_is_wrong(unmask, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(
         doctor,
-        "_declared",
+        "_declared_requirements",
         lambda: ["no-such-package>=1", "torch-not==2; extra == 'lab'", "unmask[lab]; extra == 'dev'"],
     )
     code, out, _ = unmask("doctor")

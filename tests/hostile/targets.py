@@ -16,7 +16,6 @@ from unmask.api import (
     convert_model,
     load_model,
     problem_name,
-    result,
     run_both,
     run_words,
     save_model,
@@ -35,7 +34,7 @@ from unmask.reasoners.planners import parse_planner
 from unmask.recurrences import Interpreter
 from unmask.samplers.law_comparison import Bench
 from unmask.samplers.string_law import law_from_json, read_law
-from unmask.traces.trace import Trace
+from unmask.traces.trace import Trace, result
 from unmask.traces.trace_differences import first_difference
 from unmask.verification.words.deciders import extracted_circuit
 from unmask.viewer.html_page import render, text_of

@@ -193,7 +193,7 @@ def test_a_folder_that_unmask_wrote_is_replaced(command, folder, unmask):
     assert sorted(path.name for path in folder.iterdir()) == ["source", "t"]
 
 
-@pytest.mark.parametrize("moment", ["_temporary_folder", "_write", "_move_folder"])
+@pytest.mark.parametrize("moment", ["_temporary_folder", "_write_and_sync", "_move_folder"])
 def test_a_file_that_is_planted_meanwhile_is_kept(moment, folder, unmask, monkeypatch):
     original = getattr(writing, moment)
 

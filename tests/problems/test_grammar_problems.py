@@ -17,7 +17,8 @@ from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.problems.context_free_grammars import binary, derives, read_grammar
 from unmask.problems.grammar_problems import GrammarProblem, chart, parse_grammar
 from unmask.recurrences import Interpreter
-from unmask.verification.words.deciders import Encoding, GrammarDecider
+from unmask.verification.word_encoding import WordEncoding
+from unmask.verification.words.deciders import GrammarDecider
 
 FILES = Path(__file__).parents[2] / "examples" / "grammars"
 TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FILES.glob("*.cfg"))}
@@ -82,7 +83,7 @@ def test_what_a_proof_compares_with_derives_what_the_rules_do(seed):
     grammar = read_grammar(random_grammar(random.Random(seed)))
     letters = grammar.letters
     for length in range(5):
-        encoding = Encoding(len(letters), length)
+        encoding = WordEncoding(len(letters), length)
         builder = CircuitBuilder(encoding.names())
         (answers,) = GrammarDecider(grammar, letters).decide(builder, encoding.literals(builder)).answers
         circuit = builder.circuit([answers["accept"]])

@@ -1,7 +1,7 @@
 """Aimed mutations of a model folder: every field of config.json and every class of tensor has manipulations of its own.
 
-Each yields (what was aimed at, what was done, the changed thing). Most make a model wrong or unreadable, some change
-nothing that matters: what is true is found out by running, never assumed.
+Each yields (field or tensor, description, changed value). Most make a model wrong or unreadable, some have no effect:
+the expected answers always come from a run.
 """
 
 import re
@@ -49,10 +49,8 @@ def _vocabulary(config):
 
 
 def _input_symbols(config):
-    symbols, other_symbols = (
-        config["input_symbols"],
-        [s for s in config["vocabulary"] if s not in config["input_symbols"]],
-    )
+    symbols = config["input_symbols"]
+    other_symbols = [s for s in config["vocabulary"] if s not in symbols]
     yield "are reversed", {"input_symbols": symbols[::-1]}
     yield "are none", {"input_symbols": []}
     for i, symbol in enumerate(symbols):

@@ -1,4 +1,4 @@
-"""What a model does on every word, by the reference engine: the truth that extraction and proofs must meet."""
+"""The runs of a model on every word, by the reference engine: extraction and proofs must agree with them."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Mutations of a model: one thing wrong, as a slip of a compiler or of a disk would make it."""
+"""Mutations of a model: one change, such as a fault of a compiler or a disk could cause."""
 
 from dataclasses import replace
 

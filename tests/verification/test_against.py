@@ -1,4 +1,4 @@
-"""What a model is compared with: other alphabets, samples of few words, and Python functions."""
+"""References: other alphabets, samples of few words, and Python functions."""
 
 import json
 import re

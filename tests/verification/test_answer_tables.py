@@ -1,4 +1,4 @@
-"""Answers by tables are the answers of the engine, for any weights; where they do not pay, the engine gives them."""
+"""Answers by tables equal those of the engine, for any weights; if tables do not save time, the engine runs."""
 
 import json
 import subprocess

@@ -75,13 +75,13 @@ def test_a_folder_that_gives_only_its_last_answer_is_never_proved():
 
 
 @pytest.mark.parametrize("kind", ["mdm", "plt", "cot"])
-@pytest.mark.parametrize(("asked", "compared"), [(1, "the last of"), (3, "the last 3 of")])
-def test_a_problem_with_fewer_answers_than_the_model_is_not_said_to_compare_all(kind, asked, compared):
+@pytest.mark.parametrize(("answers", "compared"), [(1, "the last of"), (3, "the last 3 of")])
+def test_a_problem_with_fewer_answers_than_the_model_does_not_claim_to_compare_all(kind, answers, compared):
     (i,) = indices("i")
     out = Slots("out", i.range(5), BOOLEAN)
     out.rule(letter(i), lambda x: x == "1")
     model = compile_program(System("01", out, answer=out), kind, length=5)
-    fewer = System("01", out, answer=[out[k] for k in range(5 - asked, 5)])
+    fewer = System("01", out, answer=[out[k] for k in range(5 - answers, 5)])
     for method in METHODS:
         verdict = verify_model(model, against=fewer, method=method)
         assert verdict.exit_code == 0

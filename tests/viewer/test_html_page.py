@@ -11,7 +11,7 @@ import pytest
 from unmask.api import compile_problem, compiler_of
 from unmask.problems.catalogue import parse_problem
 from unmask.viewer import html_page, model_view
-from unmask.viewer.html_page import View, in_a_cell, safe_json, text_of
+from unmask.viewer.html_page import View, cell_text, safe_json, text_of
 from unmask.viewer.model_view import panel_of, view_of
 from unmask.viewer.panel import LEFT_OUT, Detail
 
@@ -173,4 +173,4 @@ def test_text_is_cut_in_the_middle():
     ],
 )
 def test_every_character_shows(text, cell):
-    assert in_a_cell(text) == cell
+    assert cell_text(text) == cell

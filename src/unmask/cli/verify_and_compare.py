@@ -29,7 +29,7 @@ from unmask.files import path_exists
 from unmask.limits import stage
 
 if TYPE_CHECKING:
-    from unmask.verification.compare import ResourceRow
+    from unmask.verification.resources import ResourceRow
     from unmask.verification.verdict import Verdict
     from unmask.weights.model import Model
 
@@ -191,7 +191,7 @@ def compare(
     Example: [bold]unmask compare group:A5 --lengths 8,64[/bold]
     """
     from unmask.api import compare_frameworks, compiler_of
-    from unmask.verification.compare import grows_as_promised
+    from unmask.verification.resources import grows_as_promised
 
     word_lengths = _lengths(lengths)
     rows, end = [], None
@@ -227,7 +227,7 @@ def _lengths(text: str) -> list[int]:
 
 def show_comparison(problem: str, rows: list["ResourceRow"]) -> None:
     """Print the table, and how the resources of each framework grow with N."""
-    from unmask.verification.compare import grows_as_promised
+    from unmask.verification.resources import grows_as_promised
 
     columns = ("kind", "N", "steps", "space", "width", "layers", "symbols", "weights", "sec", "correct")
     cells = [
@@ -255,7 +255,7 @@ def show_comparison(problem: str, rows: list["ResourceRow"]) -> None:
                 f"{kind:>5}: N {first.length} → {last.length}, steps {first.steps} → {last.steps}, "
                 f"space {first.padding} → {last.padding}, width {first.width} → {last.width} <= {last.width_formula}"
                 + ("" if grows_as_promised(same) else ": [red]depth, alphabet or width grow faster than allowed[/red]")
-                + _lacking(same)
+                + _missing_cases(same)
             )
     out.print(
         "[dim]These runs show upper bounds. Lower bounds are cited theorems: for example, log N steps of chain of "
@@ -263,8 +263,8 @@ def show_comparison(problem: str, rows: list["ResourceRow"]) -> None:
     )
 
 
-def _lacking(rows: list["ResourceRow"]) -> str:
-    from unmask.verification.compare import lengths_that_lack_cases
+def _missing_cases(rows: list["ResourceRow"]) -> str:
+    from unmask.verification.resources import lengths_that_lack_cases
 
     lengths = lengths_that_lack_cases(rows)
     return f" (not every case of the recurrence occurs at N = {', '.join(map(str, lengths))})" if lengths else ""

@@ -57,7 +57,7 @@ LEAST_ADDITION_LENGTH = 2
 
 @dataclass(frozen=True, eq=False)
 class AdditionFamily(ModelFamily):
-    """The models of every even N."""
+    """The models of addition, for every even N. Proofs recognise them by this type."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,7 @@ class CircuitCompiler:
         return max(1, self.size.depth), self.size.slots
 
     def extent(self, kind: Kind, length: int) -> Extent:
-        """Three addresses (of wires and gates, or of a gate and its two inputs) and a few flags."""
+        """Count three addresses (of wires and gates, or of a gate and its two inputs) and a few flags."""
         if kind == "cot":  # a word of one letter has a fifth symbol before it
             places = (length == 1) + length + len(chain_gates(self.circuit))
             return Extent(layers=1, symbols=5, fixed=21, per_bit=3, places=places)
@@ -214,7 +214,7 @@ class FamilyCompiler:
         return Adder(self.problem, self.family.letters) if self.family.family == "addition" else None
 
     def at(self, kind: Kind, length: int) -> CircuitCompiler | SystemCompiler | Adder:
-        """The compiler of one length: by the recurrence, or by the circuit; addition has a program of its own."""
+        """Return the compiler of one length: of the recurrence, of the circuit, or of addition."""
         self.family.check_length(length)
         if self.adder is not None and kind in BY_RECURRENCE:
             return self.adder
@@ -240,7 +240,7 @@ class FamilyCompiler:
         return self.at(kind, length).bound(kind, length)
 
     def extent(self, kind: Kind, length: int) -> Extent:
-        """The maximum for the recurrence and the circuits of the shortest words, so that it is the same for all N."""
+        """Return the maximum for the recurrence and the circuits of the shortest words: it is the same for all N."""
         extent = self.at(kind, length).extent(kind, length)
         if self.uniform is None or kind not in BY_RECURRENCE:
             return extent
@@ -296,7 +296,7 @@ class ReachabilityCompiler(FamilyCompiler):
         return max(1, squarings(v)), squaring_slots(v)
 
     def extent(self, kind: Kind, length: int) -> Extent:
-        """Five addresses if the matrix is squared in place, else the extent of the circuit."""
+        """Count five addresses if the matrix is squared in place; otherwise return the extent of the circuit."""
         if kind not in IN_PLACE:
             return super().extent(kind, length)
         places = length + squaring_slots(isqrt(length))

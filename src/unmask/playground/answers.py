@@ -30,14 +30,14 @@ def answer_words(subject: RequestedProblem) -> dict[str, Any]:
     if not subject.problem.has_answers:
         return {"words": []}
     for length in (_length(subject), *SUGGESTED_LENGTHS):
-        for word, expected in _answered(subject, length):
+        for word, expected in _words_with_answers(subject, length):
             examples.setdefault(str(expected).split()[0].rstrip(","), {"word": word, "right": str(expected)})
         if len(examples) > 1 or subject.problem.length is not None:
             break
     return {"words": list(examples.values())}
 
 
-def _answered(subject: RequestedProblem, length: int) -> list[tuple[str, Outcome]]:
+def _words_with_answers(subject: RequestedProblem, length: int) -> list[tuple[str, Outcome]]:
     """Return (word, correct answer) for words that can be typed, those with characters of the problem string first."""
     words = subject.some_words(DRAWN, length) if subject.problem.has_length(length) else []
     words += [_backwards(word) for word in words]  # reordering the letters often changes the answer
@@ -149,7 +149,7 @@ def answer_steps(subject: RequestedProblem) -> dict[str, Any]:
     for i, length in enumerate(lengths):
         start = time.monotonic()
         try:
-            points += [_point(subject, kind, length) for kind in dict.fromkeys(kinds)]
+            points += [_measured_point(subject, kind, length) for kind in dict.fromkeys(kinds)]
         except TooLarge as error:
             remarks.append(f"N = {length} is left out: {error}.")
             break
@@ -166,7 +166,7 @@ def lengths_of(subject: RequestedProblem) -> list[int]:
     return [fixed] if fixed is not None else [length for length in GROWTH_LENGTHS if subject.problem.has_length(length)]
 
 
-def _point(subject: RequestedProblem, kind: Kind, length: int) -> dict[str, Any]:
+def _measured_point(subject: RequestedProblem, kind: Kind, length: int) -> dict[str, Any]:
     """Run the model of one length on a few words; `right` says whether all of its answers are correct."""
     model = subject.model(kind, length)
     outputs = answer_count(model)
@@ -259,7 +259,7 @@ def answer_planners(subject: RequestedProblem) -> dict[str, Any]:
         name = None if planner == "own" else f"{planner}:{subject.question.k}"
         on_word, on_others, steps = AnswerTally(), AnswerTally(), 0
         end = time.monotonic() + SECONDS_PER_PLANNER
-        for word, seed in _runs(planner, subject.question.word, words):
+        for word, seed in _planner_runs(planner, subject.question.word, words):
             if on_word.runs and on_others.runs and time.monotonic() > end:
                 break
             trace = run_word(model, word, planner=name, seed=seed, canvas=False)
@@ -288,7 +288,7 @@ def _samplers(
     return rows
 
 
-def _runs(planner: str, word: str, words: list[str]) -> Iterator[tuple[str, int]]:
+def _planner_runs(planner: str, word: str, words: list[str]) -> Iterator[tuple[str, int]]:
     """Yield (word, seed), alternating the requested word with others; only a planner that draws needs many seeds."""
     seeds = range(SEEDS if planner == "uniform" else 1)
     for seed, other in zip_longest(seeds, words):

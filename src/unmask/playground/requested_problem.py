@@ -51,7 +51,7 @@ def _one_of(choices: tuple[str, ...]) -> msgspec.Meta:
 
 
 class PlaygroundQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A request: `planner` is the model's own, or one that takes k slots in each step."""
+    """A request. `planner` is "own" for the model's own planner, or a planner that takes k slots in each step."""
 
     problem: Annotated[str, must_be("a string")]
     word: Annotated[str, must_be("a string")]

@@ -36,7 +36,7 @@ EXTRA_BITS = 16  # bits of a constant, in addition to twice those of S
 MOST_HEIGHT = 32
 DEGREE = 3  # the largest growth of the number of bits per bit of S
 
-COMPARISONS = frozenset({"<=", "<", ">=", ">", "="})
+POSITION_COMPARISONS = frozenset({"<=", "<", ">=", ">", "="})
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def _too_large(height: int, bits: int) -> str | None:
 ARITY = {
     **dict.fromkeys(("variable", "constant"), 0),
     **dict.fromkeys(("pos", "power of two below", "log2 above"), 1),
-    **dict.fromkeys(("+", "-", "·", "mod", "div", *COMPARISONS), 2),
+    **dict.fromkeys(("+", "-", "·", "mod", "div", *POSITION_COMPARISONS), 2),
     "if": 3,
 }
 """The operators, each computable in logarithmic space on numbers of O(log N) bits, and their numbers of operands."""
@@ -219,7 +219,7 @@ def _bound(node: Expression, operands: list[FormulaSize]) -> tuple[int, int]:
         return 1, 1
     if operator == "constant":
         return abs(node.value), 0
-    if operator in COMPARISONS:
+    if operator in POSITION_COMPARISONS:
         return 1, 0
     if operator == "log2 above":
         return MOST_BITS, 0

@@ -17,7 +17,7 @@ from types import CodeType
 from typing import Any, Generic, Literal, TypeVar
 
 from unmask.errors import ProblemError, TooLarge, shown_value
-from unmask.expressions import Expression, Range, lifted
+from unmask.expressions import Expression, Range, as_expression
 from unmask.recurrences.rule_functions import line_of_caller
 
 Value = Hashable
@@ -172,17 +172,17 @@ def read_parts(reads: "Sequence[Read]") -> Iterator[Read]:
 
 def letter(at: Expression | int) -> Letter:
     """The letter at a position, counted from 0."""
-    return Letter(lifted(at))
+    return Letter(as_expression(at))
 
 
 def number(expression: Expression, among: Iterable[int] = (0, 1)) -> Number:
     """The value of an index expression, which must be one of a few numbers: for rules that depend on the position."""
-    return Number(lifted(expression), tuple(among))
+    return Number(as_expression(expression), tuple(among))
 
 
 def pick(condition: Expression, then: Read, otherwise: Read) -> Choice:
     """One of two reads, by a condition in the indices: `pick(i < N, letter(i), node[i - N])`."""
-    return Choice(lifted(condition), *as_reads((then, otherwise)))
+    return Choice(as_expression(condition), *as_reads((then, otherwise)))
 
 
 def each(read: Read) -> Each:
@@ -314,7 +314,7 @@ class Slots:
                 f"{self.name} has {len(self.ranges)} indices, but {len(indices)} are given; give one value "
                 "for each index"
             )
-        return Slot(self, tuple(map(lifted, indices)))
+        return Slot(self, tuple(map(as_expression, indices)))
 
     def rule(self, reads: Reads, rule: Rule, *, where: Expression | None = None) -> None:
         """Add a rule for the value of a slot; the first rule whose condition holds counts."""
@@ -349,8 +349,8 @@ def _condition(where: Expression | None) -> Expression | None:
     """A condition as an expression. In Python, `~(i == 0)` is the number -1, which would hold everywhere."""
     if where is None:
         return None
-    condition = lifted(where)
-    return lifted(False) if condition.operator == "constant" and condition.value < 0 else condition
+    condition = as_expression(where)
+    return as_expression(False) if condition.operator == "constant" and condition.value < 0 else condition
 
 
 def _require_function(function: Rule) -> Rule:
@@ -444,7 +444,7 @@ def _require_hashable(value: Any, of: str) -> Value:
     """Return the value if it is hashable, so that it can be looked up in a table; else raise."""
     try:
         hash(value)
-    except Exception:  # a TypeError, or whatever the `__hash__` of the program raises
+    except Exception:  # a TypeError, or any other error of `__hash__`
         raise ProblemError(
             f"the value {shown_value(value)} of {of} can change, so it cannot be looked up; use a tuple or a frozenset"
         ) from None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from unmask.errors import ProblemError, shown_value
-from unmask.expressions import Expression, Range, lifted
+from unmask.expressions import Expression, Range, as_expression
 from unmask.recurrences.rule_functions import line_of_caller, value_name
 from unmask.recurrences.slots import (
     Case,
@@ -62,7 +62,7 @@ class System:
             if not isinstance(group, Slots):
                 raise ProblemError(f"the groups of a program are Slots(…); {group} is not one; list groups only")
         self.answers = _as_answers(answer)
-        self.steps = None if steps is None else lifted(steps)
+        self.steps = None if steps is None else as_expression(steps)
         self.name = name
         self.line = line_of_caller()
         self._names = {group.name: group for group in self.groups}

@@ -53,10 +53,10 @@ from unmask.verification.words.references import (
     Comparison,
     Reference,
     RestrictedReference,
-    answers_available,
+    answer_count,
+    largest_answer_count,
     letter_read_by_model_alone,
     reference_of,
-    stated_answers,
 )
 from unmask.weights.model import Model
 
@@ -65,7 +65,7 @@ PROOFS = ("induction", "sat")
 LETTERS = ("problem", "model", "common")
 """The letters of the words that are compared: those of the problem, those of the model, or those that both have."""
 FEW_WORDS = 1 << 14
-MOST_REPEATED = 1000  # a source of words is given up after this many repeats more than there are distinct words
+MOST_REPEATED = 1000  # the number of repeats, beyond that of distinct words, after which a source of words is abandoned
 MOST_WORDS = 1 << 20
 
 Against = str | Problem | System | Model | Callable[[Any], Any] | None
@@ -73,7 +73,7 @@ Against = str | Problem | System | Model | Callable[[Any], Any] | None
 that the model folder names."""
 
 Progress = Callable[[Iterator[str], int], Iterator[str]]
-"""(words, their number) → the same words; shows progress as they are taken."""
+"""(words, their number) → the same words; shows progress while they are consumed."""
 
 
 def verify(
@@ -117,7 +117,7 @@ def verify(
 
 
 def compared_with(model: Model, against: Against) -> Problem | Model | UserFunction:
-    """Return the problem, model or function that `against` stands for."""
+    """Return the problem, model or function that `against` names."""
     if isinstance(against, str):
         named = names_function(against)
         return load_user_function(*named) if named is not None else parse_problem(against)
@@ -250,7 +250,7 @@ def _with_answers_compared(verdict: Verdict, model: Model, reference: Reference)
     If one side does not give all answers, a proof or a check of some answers becomes unknown: it says nothing about the
     others.
     """
-    stated = stated_answers(model) or 1
+    stated = answer_count(model)
     if reference.outputs == reference.answers < stated:
         return replace(verdict, compared=f"{_the_last(reference.answers)} of the model's {stated} answers")
     if reference.answers == 1:
@@ -261,7 +261,7 @@ def _with_answers_compared(verdict: Verdict, model: Model, reference: Reference)
     if verdict.status in ("refuted", "unknown"):
         return replace(verdict, compared=compared)
     agreement = "agrees on every word" if verdict.status == "proved" else f"agrees on {verdict.cases:,} words"
-    side = "the model gives" if answers_available(model) == reference.outputs else "the other model gives"
+    side = "the model gives" if largest_answer_count(model) == reference.outputs else "the other model gives"
     number = "one answer" if reference.outputs == 1 else f"{reference.outputs} answers"
     reason = f"only {compared} could be compared, since {side} {number}; what was compared {agreement}"
     return Verdict("unknown", verdict.method, verdict.cases, reason=reason, about=verdict.about, compared=compared)

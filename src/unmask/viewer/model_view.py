@@ -57,7 +57,7 @@ def panel_of(
     sample: bool = False,
     seed: int = 0,
 ) -> Panel:
-    """Run the model and record what it computed; of a run that is too large, record only the canvas."""
+    """Run the model and record its attention, registers and logits; if the run is too large, record only the canvas."""
     sessions = {name: FastEngine().session(t, name=name) for name, t in model.transformers.items()}
 
     def logits(name: str, rows: np.ndarray) -> np.ndarray:
@@ -68,7 +68,7 @@ def panel_of(
     check_memory(page_bytes, f"a view of {model.steps:,} steps with {model.padding:,} slots")
     is_watched = model.numbers_computed <= MOST_WATCHED and fits(_watching(model, engine or FastEngine()) + page_bytes)
     if not is_watched:
-        recording.forgotten.extend(["attention", "registers"])
+        recording.dropped.extend(["attention", "registers"])
     trace = run_word(
         model,
         word,
@@ -108,7 +108,7 @@ def check_program(model: Model, file: str) -> str:
 
 
 def _as_kind(model: Model, kind: Kind, program: str | None) -> tuple[Model, tuple[str, ...]]:
-    """Return the model in another kind, and the theorems by which it was converted: none if it was compiled."""
+    """Return the model in another kind, and the theorems by which it was converted: () if it was compiled."""
     try:
         if program is not None:
             return compile_problem(program, kind, length=model.length, precision=model.precision.p), ()

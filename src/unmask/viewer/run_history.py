@@ -83,14 +83,14 @@ class RunHistory:
 def history_of(trace: Trace, recording: Recording, blocks: RegisterBlocks, begin: str | None = None) -> RunHistory:
     """Return the history of a trace, which does not store its begin symbol; of a looped model, from its recording."""
     if trace.kind == "plt":
-        return _looped(trace, recording, blocks)
-    history = _written(trace, recording.first_slot)
+        return _loop_history(trace, recording, blocks)
+    history = _canvas_history(trace, recording.first_slot)
     if begin is not None:
         history.tokens[:, : recording.first_slot - trace.length] = trace.vocabulary.index(begin)
     return history
 
 
-def _written(trace: Trace, first_slot: int) -> RunHistory:
+def _canvas_history(trace: Trace, first_slot: int) -> RunHistory:
     columns = first_slot + max(len(canvas) for canvas in trace.canvas)
     tokens = np.full((len(trace.canvas) + 1, columns), NOTHING)
     change = np.full(tokens.shape, KEPT)
@@ -107,7 +107,7 @@ def _written(trace: Trace, first_slot: int) -> RunHistory:
     return RunHistory(trace, trace.vocabulary, tokens, change, first_slot)
 
 
-def _looped(trace: Trace, recording: Recording, blocks: RegisterBlocks) -> RunHistory:
+def _loop_history(trace: Trace, recording: Recording, blocks: RegisterBlocks) -> RunHistory:
     columns = recording.first_slot + trace.padding
     check_memory(16 * columns * (trace.steps_taken + 2), f"the page of a run with {trace.steps_taken:,} loops")
     tokens = np.full((trace.steps_taken + 2, columns), NOTHING)
@@ -116,7 +116,7 @@ def _looped(trace: Trace, recording: Recording, blocks: RegisterBlocks) -> RunHi
     symbols, register = trace.vocabulary, None
     if streams is not None:
         change[1:-1] = (streams[1:] != streams[:-1]).any(axis=2)
-        name, labels, label_numbers = _most_telling(streams, blocks)
+        name, labels, label_numbers = _most_informative_register(streams, blocks)
         if name is not None:
             symbols, register = (*trace.vocabulary, *labels), name
             tokens[:-1] = np.where(label_numbers == NOTHING, NOTHING, label_numbers + len(trace.vocabulary))
@@ -143,7 +143,9 @@ def _after_each_loop(recording: Recording, loops: int) -> np.ndarray | None:
     return np.stack(streams)
 
 
-def _most_telling(streams: np.ndarray, blocks: RegisterBlocks) -> tuple[str | None, Sequence[str], np.ndarray]:
+def _most_informative_register(
+    streams: np.ndarray, blocks: RegisterBlocks
+) -> tuple[str | None, Sequence[str], np.ndarray]:
     """Return (name, labels, label of each row after each loop) of a one-hot register that changes.
 
     Of the registers that are not empty in most rows before the first loop, choose the one that changes most.

@@ -10,7 +10,8 @@ from import_graph import closure, module_graph
 from unmask.problems.circuits.circuit import CircuitBuilder, collapsed
 from unmask.problems.circuits.circuit_families import FAMILIES, textbook_circuit
 from unmask.problems.circuits.shallow_circuits import BUILT, PRINTED, shallow_circuit
-from unmask.verification.words.deciders import CircuitDecider, Encoding, miter
+from unmask.verification.word_encoding import WordEncoding
+from unmask.verification.words.deciders import CircuitDecider, miter
 from unmask.verification.words.sat_sweeping import sweep
 
 
@@ -83,7 +84,7 @@ def test_they_compute_the_same(family):
     """Proved by a solver for a length at which neither circuit is tiny."""
     length = next(n for n in fitting(family, range(9, 26)) if n != 9 or family == "reachability")
     compiled, plain = shallow_circuit(family, length), textbook_circuit(family, length)
-    letters, encoding = [0, 1], Encoding(2, length)
+    letters, encoding = [0, 1], WordEncoding(2, length)
     deciders = tuple(CircuitDecider(circuit, letters, len(plain.outputs)) for circuit in (compiled, plain))
     assert set(sweep(*miter(deciders, encoding)).answers) == {"equal"}
 

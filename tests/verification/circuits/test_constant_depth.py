@@ -1,4 +1,4 @@
-"""The circuit of constant depth against the reference engine: every input where they are few, sampled ones above."""
+"""The circuit of constant depth, compared with the reference engine on every input or on a sample."""
 
 from dataclasses import replace
 from itertools import product

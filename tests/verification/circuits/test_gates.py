@@ -1,4 +1,4 @@
-"""Networks as gates, and sides as circuits: what they say against runs, simulation, and an outside checker."""
+"""Networks and deciders as circuits, compared with runs, simulation, and an outside checker."""
 
 from itertools import product
 
@@ -13,11 +13,11 @@ from unmask.problems.catalogue import parse_problem
 from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.problems.circuits.circuit_files import parse_aiger, write_aiger
 from unmask.testing.random_model import all_words, random_model
+from unmask.verification.word_encoding import WordEncoding
 from unmask.verification.words.deciders import (
     AutomatonDecider,
     CircuitDecider,
     Decision,
-    Encoding,
     ExpressionDecider,
     NetworkGates,
     circuit_of,
@@ -91,7 +91,7 @@ def test_three_letters_take_two_bits_and_codes_beyond_stand_for_the_last():
     codes = np.array(list(product(range(4), repeat=2)))
     accepted = circuit.evaluate(bits_of(codes, 4))[:, 0]
     assert accepted.tolist() == [(min(a, 2) + min(b, 2)) % 3 == 0 for a, b in codes.tolist()]
-    encoding = Encoding(3, 2)
+    encoding = WordEncoding(3, 2)
     assert [encoding.word(row) for row in bits_of(codes, 4).tolist()] == np.minimum(codes, 2).tolist()
 
 
@@ -137,7 +137,7 @@ def test_an_automaton_as_gates(problem, length):
     count = len(automaton.tokens)
     side = AutomatonDecider(automaton, list(range(count)))
     numbers = np.array(list(product(range(count), repeat=length)), dtype=np.int64).reshape(count**length, length)
-    circuit = circuit_of(side, Encoding(count, length))
+    circuit = circuit_of(side, WordEncoding(count, length))
     actual = circuit.evaluate(bits_of(numbers, count))
     expected = []
     for row in numbers.tolist():
@@ -152,7 +152,7 @@ def test_a_circuit_as_a_side_reads_its_letters():
     circuit = random_circuit(3, 4, 9, outputs=3)
     inputs = np.array(list(product([0, 1], repeat=4)))
     for bits in ([0, 1], [1, 0]):
-        side = circuit_of(CircuitDecider(circuit, bits, outputs=2), Encoding(2, 4))
+        side = circuit_of(CircuitDecider(circuit, bits, outputs=2), WordEncoding(2, 4))
         expected = circuit.evaluate(np.array(bits)[inputs])[:, -2:]
         assert np.array_equal(side.evaluate(inputs)[:, :2], expected)
 
@@ -160,8 +160,8 @@ def test_a_circuit_as_a_side_reads_its_letters():
 def test_an_expression_as_a_side():
     problem = parse_problem("expr:a-b")
     letters = list(problem.letters)
-    builder = CircuitBuilder(Encoding(len(letters), problem.length).names())
-    encoding = Encoding(len(letters), problem.length)
+    builder = CircuitBuilder(WordEncoding(len(letters), problem.length).names())
+    encoding = WordEncoding(len(letters), problem.length)
     decision = ExpressionDecider(problem.shape, letters).decide(builder, encoding.literals(builder))
     (answers,) = decision.answers
     circuit = builder.circuit([*answers.values(), decision.fails])
@@ -201,7 +201,7 @@ class Constant:
     ],
 )
 def test_a_miter_is_unequal_wherever_an_answer_differs_or_a_run_fails(one, other, same):
-    circuit, pairs = miter((one, other), Encoding(2, 1))
+    circuit, pairs = miter((one, other), WordEncoding(2, 1))
     values = circuit.evaluate(np.array([[False], [True]]))
     equal = values[:, ::2] == values[:, 1::2]
     assert pairs.size == values.shape[1]

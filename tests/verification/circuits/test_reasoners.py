@@ -1,4 +1,4 @@
-"""Whole models as circuits of a depth that is a constant per step, against runs of the reference engine."""
+"""Whole models as circuits of constant depth per step, compared with runs of the reference engine."""
 
 from dataclasses import replace
 from itertools import pairwise

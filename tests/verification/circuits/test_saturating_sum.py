@@ -1,4 +1,4 @@
-"""The flip-flop cascade against direct sums: every word of terms where they are few, random ones above."""
+"""The flip-flop cascade compared with direct sums, on all terms if there are few, else on random ones."""
 
 import random
 from itertools import product

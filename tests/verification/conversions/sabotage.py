@@ -1,4 +1,4 @@
-"""Constructions that look right and are not: stem → name → (program, what is done to that of every source)."""
+"""Wrong constructions: stem → name → (program, the change to it that makes the construction wrong)."""
 
 from dataclasses import replace
 

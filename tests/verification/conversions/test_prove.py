@@ -60,7 +60,7 @@ def test_what_is_no_question_is_an_error():
             prove_conversion(**arguments)
 
 
-def test_nobody_computes_with_the_name_of_a_weight():
+def test_the_name_of_a_weight_cannot_be_computed_with():
     weight = np.array([SourceWeight("model", "out", 0, 0)], dtype=object)
     for look in (lambda: weight + 1, lambda: weight != 0, lambda: bool(weight[0]), lambda: np.clip(weight, -1, 1)):
         with pytest.raises(TypeError):

@@ -23,7 +23,7 @@ QUICK = (
     ("mdm_to_smdm", "all masked slots are seen"),
 )
 OPEN = {"a loud letter", "heads swapped"}
-"""What runs of random sources may survive: the prover still sees that something is not shown."""
+"""Sabotages that random sources may not refute: the prover still reports an open obligation."""
 
 
 def proved(stem, component, change, sizes=()):

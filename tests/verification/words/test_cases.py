@@ -1,4 +1,4 @@
-"""Checking by cases: all words or a sample, against `re`, groups and other models; mutations are found."""
+"""Checking by cases: all words or a sample, compared with `re`, groups and other models; mutations are refuted."""
 
 import random
 from dataclasses import replace
@@ -114,12 +114,14 @@ def test_one_character_stands_for_all_that_share_its_token():
     assert all(len(word) == 2 for word in words)
 
 
-@pytest.mark.parametrize(("finer", "apart"), [("[a-y]", "z"), ("[a-ln-z]", "m"), ("[a-zé]", "é"), ("[a-z\\n]", "\n")])
-def test_characters_that_only_the_other_side_tells_apart_are_cases_too(finer, apart):
+@pytest.mark.parametrize(
+    ("finer", "distinguished"), [("[a-y]", "z"), ("[a-ln-z]", "m"), ("[a-zé]", "é"), ("[a-z\\n]", "\n")]
+)
+def test_characters_that_only_the_other_side_distinguishes_are_cases_too(finer, distinguished):
     model = compile_problem("[a-z]", "mdm", length=1)
     for against in (finer, compile_problem(finer, "cot", length=1)):
         verdict = verify_model(model, against=against, method="exhaustive")
-        assert (verdict.status, verdict.counterexample) == ("refuted", apart)
+        assert (verdict.status, verdict.counterexample) == ("refuted", distinguished)
 
 
 def test_words_of_a_group_are_separated_by_blanks():

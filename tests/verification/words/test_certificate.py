@@ -1,4 +1,4 @@
-"""Certificates: what is proved can be checked again, and what is not true has none."""
+"""Certificates: a proof can be checked again, and a false statement has no certificate."""
 
 import random
 from dataclasses import replace

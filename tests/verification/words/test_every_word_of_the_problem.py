@@ -196,7 +196,7 @@ def test_a_model_that_reads_nothing_says_nothing(abb):
 
 
 def test_every_class_of_characters_has_a_letter():
-    """Whatever two characters one of the sides tells apart have letters of their own."""
+    """Two characters that one side distinguishes are represented by different letters."""
     model = compile_problem("[a-m]*", "mdm", length=2)
     problem = parse_problem("[f-z]*")
     run_words = partial(outcomes, engine=ReferenceEngine())

@@ -288,7 +288,7 @@ def forget_passes(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["mdm", "smdm", "topk", "pcot"])
 def test_what_did_not_change_is_not_looked_at_again(kind, monkeypatch):
-    """Steps in which keys stay and steps in which they move: the same slots and failures as when all is looked at."""
+    """Steps in which keys stay and steps in which they move: the same slots and failures as when nothing is reused."""
     unchanged, stood = HeadView.unchanged, Counter()
 
     def watched(self, rows, changed):
@@ -316,14 +316,14 @@ def test_what_did_not_change_is_not_looked_at_again(kind, monkeypatch):
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("path", ["as it is", "choosing", "nothing is shared", "all is looked at"])
+@pytest.mark.parametrize("path", ["default", "choosing", "nothing is shared", "nothing is reused"])
 def test_a_thousand_random_models_through_every_path(kind, path, monkeypatch):
     if path == "choosing":
         choose_always(monkeypatch)
     if path == "nothing is shared":
         monkeypatch.setattr(symbolic_head, "pattern_of", lambda *_: None)
         monkeypatch.setattr(symbolic_rows, "pattern_of", lambda *_: None)
-    if path == "all is looked at":
+    if path == "nothing is reused":
         forget_passes(monkeypatch)
     for seed in range(2000, 2170):
         steps = 2 + seed % 3
@@ -359,7 +359,7 @@ def test_limits_that_are_too_low_are_told_and_never_wrong(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["mdm", "cot"])
 def test_a_gate_of_sixty_inputs(kind, tmp_path):
-    """2^60 combinations are never looked at: the sum is folded."""
+    """2^60 combinations are never enumerated: the sum is folded."""
     builder = CircuitBuilder(f"x{i}" for i in range(60))
     gate = builder.and_(*(builder.input(i) ^ (i % 3 == 0) for i in range(60)))
     (tmp_path / "wide.aag").write_text(write_aiger(builder.circuit([gate])))

@@ -1,4 +1,4 @@
-"""Induction over intervals: proves what is right, refutes with a word that differs, or says that it does not apply."""
+"""Induction over intervals: proves correct models, refutes with a word that differs, or does not apply."""
 
 import re
 from itertools import product

@@ -1,4 +1,4 @@
-"""Which keys a query has weight on, against every pair multiplied out; keys and queries come in any order."""
+"""The keys that a query has weight on, compared with all scores; keys and queries come in any order."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Liveness: a column that is not alive may hold anything, and nothing that is asked for changes."""
+"""Liveness: other values in a column that is not live change no score and no logit."""
 
 from dataclasses import replace
 

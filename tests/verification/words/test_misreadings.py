@@ -1,4 +1,4 @@
-"""Misread characters: the words that show them, and none where nothing is misread."""
+"""Misread characters: words that show them, and no such words if nothing is misread."""
 
 from dataclasses import replace
 from functools import partial
@@ -51,7 +51,7 @@ def test_nothing_is_misread_where_each_class_has_its_symbol():
 @pytest.mark.parametrize(("pattern", "other"), [("(a|b)*abb|c{9}", "(a|b)*abb"), ("a*", "a*|b{9}")])
 @pytest.mark.parametrize("method", ["sample", "exhaustive"])
 def test_finer_and_coarser_readings_that_do_no_harm_hold(pattern, other, method):
-    """One class as two symbols; two classes as one symbol, which no word of this length tells apart."""
+    """One class as two symbols; two classes as one symbol, which no word of this length distinguishes."""
     model = compile_problem(pattern, "mdm", length=3)
     assert len(words(model, other)) > 0
     assert verify_model(model, against=other, method=method).status == "held"

@@ -1,4 +1,4 @@
-"""One thing wrong in a compiled model: refuted by a word that differs, or proved only if no word does.
+"""One change in a compiled model: refuted by a word that differs, or proved only if no word does.
 
 Every verdict is compared with runs of the reference engine on all words, and with what is right in Python.
 """
@@ -104,7 +104,7 @@ def test_a_model_without_mutation_is_proved(kind):
 
 @pytest.mark.parametrize("kind", ["mdm", "plt", "cot"])
 def test_a_model_that_divides_by_zero_on_some_word_is_not_proved(kind):
-    """A letter b whose keys nobody can see any more: the verdict names a word with which a run fails."""
+    """No row can attend to a letter b: the verdict names a word for which a run fails."""
     model = compiled("regex:(a|b)*abb", kind, 4)
     failing = 0
     for name, transformer in model.transformers.items():

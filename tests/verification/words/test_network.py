@@ -53,7 +53,7 @@ def values(network, words):
 
 
 def case_of(cases, variable_values, count):
-    """The case of a quantity on each of so many words."""
+    """Return the case of a quantity on each word."""
     if cases.constant:
         return [int(cases.index)] * count
     return [int(cases.index[row]) for row in zip(*(variable_values[v].tolist() for v in cases.variables), strict=True)]

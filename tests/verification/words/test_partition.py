@@ -1,4 +1,4 @@
-"""Classes of equal columns and labels, against a dictionary; any integers of any type, few and many."""
+"""Classes of equal columns and labels, compared with a dictionary, for integers of all types."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def check(columns, partition):
 @pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.int64, bool])
 @pytest.mark.parametrize("most_codes", [1 << 62, 1 << 10])
 def test_distinct_columns(kind, most_codes, monkeypatch):
-    """With few codes, columns are told apart in several rounds."""
+    """With few codes, columns are distinguished in several rounds."""
     monkeypatch.setattr(partition, "MOST_CODES", most_codes)
     rng = np.random.default_rng(0)
     for rows, count, low, high in (
@@ -42,7 +42,7 @@ def test_ranked_codes(size):
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.int64])
-def test_labels_at_both_ends_of_their_type_are_told_apart(kind):
+def test_labels_at_both_ends_of_their_type_are_distinguished(kind):
     network = Network()
     letter = network.letter(4)
     ends = np.iinfo(np.int8)

@@ -1,4 +1,4 @@
-"""Who reads a row: at least those whose reading holds it, whatever was read before."""
+"""Readers of a row: at least the rows whose reading contains it, whatever was read before."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Patterns: equal for quantities that differ in names alone, and for no others."""
+"""Patterns: equal for quantities that differ only in the names of variables, and for no others."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def test_other_names_are_the_same_pattern():
     assert (first_variables, second_variables) == ((0, 1), (2, 3))
 
 
-def test_which_variable_is_which_and_what_the_table_holds_are_told_apart():
+def test_patterns_distinguish_the_order_of_variables_and_the_tables():
     network, letters, both = letters_and_tables()
     of_own = pattern_of(network, [both[0], letters[0]])
     assert pattern_of(network, [both[0], letters[1]])[1] != of_own[1]

@@ -37,7 +37,7 @@ def test_another_table_another_place_another_size_are_other_shapes():
     assert len(set(shapes_of(network, above))) == 3
 
 
-def test_switches_are_told_apart_by_their_branches():
+def test_switches_are_distinguished_by_their_branches():
     network = Network()
     x = [network.letter(2) for _ in range(6)]
     chosen = [

@@ -1,4 +1,4 @@
-"""State by state: proves what is right, refutes with a word that differs, or says that it does not apply."""
+"""Induction state by state: proves correct models, refutes with a word that differs, or does not apply."""
 
 from itertools import product
 
@@ -9,9 +9,10 @@ from unmask.api import compile_problem, compiler_of, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.programs.regular import monoid_codes
 from unmask.verification.answer_tables import AnswerTables
+from unmask.verification.word_encoding import WordEncoding
 from unmask.verification.words import statewise_induction
 from unmask.verification.words import symbolic_heads as head
-from unmask.verification.words.deciders import Encoding, ModelDecider, circuit_of
+from unmask.verification.words.deciders import ModelDecider, circuit_of
 from unmask.verification.words.extraction import extract
 from unmask.verification.words.induction import NoInduction, prove_by_induction
 from unmask.verification.words.statewise_induction import prove_statewise
@@ -71,7 +72,7 @@ def test_lookups_and_gates_know_switches():
     looked_up = AnswerTables(extraction)(words)
     assert np.array_equal(looked_up[0], slots)
     assert np.array_equal(looked_up[1], fails)
-    encoding = Encoding(len(automaton.tokens), 5)
+    encoding = WordEncoding(len(automaton.tokens), 5)
     circuit = circuit_of(ModelDecider(extraction, letters.symbols.tolist()), encoding)
     bits = np.array([[code >> bit & 1 for code in word for bit in range(encoding.width)] for word in words], dtype=bool)
     accepted = slots[:, -1] == extraction.model.token[extraction.model.accept]

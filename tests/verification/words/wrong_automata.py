@@ -1,4 +1,4 @@
-"""An automaton with one arrow wrong, for every arrow: what a prover must refute exactly where some word differs."""
+"""An automaton with one wrong transition, for every transition: a prover must refute it iff a word differs."""
 
 from itertools import product
 

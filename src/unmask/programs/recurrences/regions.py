@@ -106,7 +106,7 @@ def regions(
     if not reads:
         yield Region(where, rows, ())
         return
-    for conditions, leaf in _Alternatives().visit(reads[0], None):
+    for conditions, leaf in _LeavesOfRead().visit(reads[0], None):
         remaining, condition = rows, where
         for further in conditions:
             remaining = remaining & (evaluate(further) != 0)
@@ -123,29 +123,29 @@ def finder_regions(over: Over, evaluate: Evaluate, left_out: list[Expression] | 
     return regions(over.reads, where, evaluate(where) != 0, evaluate, left_out)
 
 
-Alternatives = list[tuple[tuple[Expression, ...], Leaf]]
+PossibleLeaves = list[tuple[tuple[Expression, ...], Leaf]]
 """The possible leaves for a read, each with its conditions."""
 
 
-class _Alternatives(ReadVisitor[None, Alternatives]):
+class _LeavesOfRead(ReadVisitor[None, PossibleLeaves]):
     """Read → its possible leaves. Without `or_else` a letter or slot exists; the unfolding checks this."""
 
-    def letter(self, read: Letter, context: None) -> Alternatives:  # noqa: ARG002
+    def letter(self, read: Letter, context: None) -> PossibleLeaves:  # noqa: ARG002
         return self._existing(read, [read.at >= 0, read.at < N], FetchLeaf(None, (read.at,)))
 
-    def slot(self, read: Slot, context: None) -> Alternatives:  # noqa: ARG002
+    def slot(self, read: Slot, context: None) -> PossibleLeaves:  # noqa: ARG002
         return self._existing(read, _in_range(read), FetchLeaf(read.group, read.indices))
 
-    def _existing(self, read: Letter | Slot, conditions: list[Expression], fetch: FetchLeaf) -> Alternatives:
+    def _existing(self, read: Letter | Slot, conditions: list[Expression], fetch: FetchLeaf) -> PossibleLeaves:
         if not has_default(read) or not conditions:
             return [((), fetch)]
         exists = both(*conditions)
         return [((exists,), fetch), ((_not(exists),), ConstantLeaf(read.default))]
 
-    def number(self, read: Number, context: None) -> Alternatives:  # noqa: ARG002
+    def number(self, read: Number, context: None) -> PossibleLeaves:  # noqa: ARG002
         return [((read.expression.equals(value),), ConstantLeaf(value)) for value in read.among]
 
-    def choice(self, read: Choice, context: None) -> Alternatives:
+    def choice(self, read: Choice, context: None) -> PossibleLeaves:
         branches = ((read.condition, read.then), (_not(read.condition), read.otherwise))
         return [
             ((holds, *conditions), leaf)
@@ -153,14 +153,14 @@ class _Alternatives(ReadVisitor[None, Alternatives]):
             for conditions, leaf in self.visit(branch, context)
         ]
 
-    def mapped(self, read: Mapped, context: None) -> Alternatives:
+    def mapped(self, read: Mapped, context: None) -> PossibleLeaves:
         return [(conditions, _mapped(leaf, read)) for conditions, leaf in self.visit(read.read, context)]
 
-    def each(self, read: Each, context: None) -> Alternatives:
+    def each(self, read: Each, context: None) -> PossibleLeaves:
         inner = self.visit(read.read, context)
         return [(c, replace(leaf, each=True)) for c, leaf in inner if not isinstance(leaf, RangeLeaf)]
 
-    def over(self, read: Over, context: None) -> Alternatives:  # noqa: ARG002
+    def over(self, read: Over, context: None) -> PossibleLeaves:  # noqa: ARG002
         empty = read.range.last <= read.range.first
         return [((_not(empty),), RangeLeaf(read)), ((empty,), ConstantLeaf(range_result(read, frozenset())))]
 

@@ -37,7 +37,7 @@ class ReadVariable:
     choices: tuple[Column, ...]
 
 
-def is_sets(values: Iterable[Any]) -> bool:
+def are_sets(values: Iterable[Any]) -> bool:
     return all(isinstance(value, frozenset) for value in values)
 
 
@@ -84,7 +84,7 @@ def meaning_of(
         entries = [((value,), result) for value, result in results.items()][:MOST_REPEATED_CALLS]
         check_function(lambda arguments: fetch.value(*arguments), entries, f"the function of {fetch.name}")
     values = list(dict.fromkeys(results.values()))
-    items = items_of(values) if is_sets(values) else None
+    items = items_of(values) if are_sets(values) else None
     meaning = {tokens[value]: frozenset(coded(result, items)) for value, result in results.items()}
     return meaning, values
 
@@ -92,7 +92,7 @@ def meaning_of(
 def variables_of(source: tuple[str, int], values: Sequence[Any]) -> tuple[list[ReadVariable], list[tuple[int, ...]]]:
     """Return (variables, their values for each of the values that can be read)."""
     kind, number = source
-    if is_sets(values):
+    if are_sets(values):
         items = items_of(values)
         variables = [ReadVariable(((kind, number, ("out", x)), (kind, number, ("in", x)))) for x in items]
         return variables, [tuple(int(x in value) for x in items) for value in values]

@@ -31,11 +31,11 @@ from unmask.programs.recurrences.rule_tables import (
     ReadHead,
     ReadValues,
     all_combinations,
+    are_sets,
     check_entries,
     coded,
     cubes,
     is_each,
-    is_sets,
     items_of,
     meaning_of,
     variables_of,
@@ -44,7 +44,7 @@ from unmask.programs.recurrences.slot_rows import (
     Arrays,
     Block,
     Draft,
-    Finders,
+    FinderRows,
     NoFormula,
     Piece,
     SlotRows,
@@ -119,7 +119,7 @@ class PlannedRegion:
 class Channel:
     """Reads over a range, and the items that may be found."""
 
-    finders: list[Finders] = field(default_factory=list)
+    finders: list[FinderRows] = field(default_factory=list)
     items: dict[Any, None] = field(default_factory=dict)
 
     @property
@@ -139,7 +139,7 @@ class SystemPlan(SlotRows):
     ) -> None:
         super().__init__(system, unfoldings, length)
         self.symbols, self.most_added = symbols, most_added
-        self.left_out: list[tuple[Slots | Finders, Expression]] = []
+        self.left_out: list[tuple[Slots | FinderRows, Expression]] = []
         """Regions of a plan for every N that have no slot at the lengths that were looked at."""
         self.waits = False  # whether a slot reads another slot
         self.heads: list[ReadHead] = []
@@ -179,8 +179,8 @@ class SystemPlan(SlotRows):
         planned = [(False, region) for region in self.regions] + [(True, region) for region in self.starts]
         return frozenset((start, region.group and region.group.name, region.computes) for start, region in planned)
 
-    def _plan(self, drafts: Sequence[Draft], finders: dict[tuple[int, int], Finders]) -> None:
-        items: dict[Finders, list[Any]] = {}  # regions may share finder rows
+    def _plan(self, drafts: Sequence[Draft], finders: dict[tuple[int, int], FinderRows]) -> None:
+        items: dict[FinderRows, list[Any]] = {}  # regions may share finder rows
         for number, (group, case, region) in enumerate(drafts):
             try:
                 channels = self._channels_of(number, region, finders, items)
@@ -192,8 +192,8 @@ class SystemPlan(SlotRows):
         self,
         number: int,
         region: Region,
-        finders: dict[tuple[int, int], Finders],
-        items: dict[Finders, list[Any]],
+        finders: dict[tuple[int, int], FinderRows],
+        items: dict[FinderRows, list[Any]],
     ) -> dict[int, tuple[int, list[Any]]]:
         """Return the channel and the items of every read over a range, by the index of the read."""
         channels: dict[int, tuple[int, list[Any]]] = {}
@@ -225,7 +225,7 @@ class SystemPlan(SlotRows):
         yield from _cut(cases, self._indices[group], left_out)
         self.left_out += [(group, where) for where in left_out]
 
-    def _finder_regions(self, finders: Finders) -> Iterator[Region]:
+    def _finder_regions(self, finders: FinderRows) -> Iterator[Region]:
         left_out: list[Expression] | None = [] if self.every_length else None
         yield from finder_regions(finders.over, evaluating(finders.block.indices), left_out)
         self.left_out += [(finders, where) for where in left_out or ()]
@@ -255,7 +255,7 @@ class SystemPlan(SlotRows):
         if not all(_same_rows(*each, constant_value(rows.length)) for each in listed):
             return False
         return not any(
-            (finders_of[of].block if isinstance(of, Finders) else rows.blocks[of]).evaluate(where).any()
+            (finders_of[of].block if isinstance(of, FinderRows) else rows.blocks[of]).evaluate(where).any()
             for of, where in self.left_out
         )
 
@@ -266,7 +266,7 @@ class SystemPlan(SlotRows):
                 raise NoFormula
             raise ProblemError(f"{name} reads neither a letter nor a slot at N = 0; compile it for longer words")
 
-    def _plan_finders(self, finders: Finders, channel: int) -> list[Any]:
+    def _plan_finders(self, finders: FinderRows, channel: int) -> list[Any]:
         """Plan the regions of finder rows. Return the items that may be found."""
         group, over, block = finders.group, finders.over, finders.block
         items: dict[Any, None] = {}
@@ -359,7 +359,7 @@ class SystemPlan(SlotRows):
 
     def _terms(self, group: Slots, read_values: ReadValues, results: np.ndarray) -> Iterator[Term]:
         """A cube for every result or, for a set, for every item."""
-        if not self.coded_as_sets(group):
+        if not self.is_coded_as_sets(group):
             for cube in cubes(read_values.variables, results):
                 yield Term(cube, (("is", group.values[cube.result]),))
             return
@@ -368,19 +368,19 @@ class SystemPlan(SlotRows):
             for cube in cubes(read_values.variables, np.where(results == NEVER, NEVER, holds[results])):
                 yield Term(cube, (("in" if cube.result else "out", item),))
 
-    def coded_as_sets(self, group: Slots) -> bool:
+    def is_coded_as_sets(self, group: Slots) -> bool:
         """Return whether a slot of the group is computed item by item."""
-        return is_sets(group.values) and group not in self._whole
+        return are_sets(group.values) and group not in self._whole
 
     def result_features(self, group: Slots) -> list[Feature]:
-        items = items_of(group.values) if self.coded_as_sets(group) else None
+        items = items_of(group.values) if self.is_coded_as_sets(group) else None
         if items is None:
             return [("is", value) for value in group.values]
         return [feature for item in items for feature in (("in", item), ("out", item))]
 
     def token_features(self, group: Slots, value: Any) -> list[Feature]:
         """The features that a slot of the group has computed if this is its value."""
-        return coded(value, items_of(group.values) if self.coded_as_sets(group) else None)
+        return coded(value, items_of(group.values) if self.is_coded_as_sets(group) else None)
 
     def _name(self, base: str) -> str:
         taken_names = {region.name for region in (*self.regions, *self.starts)}

@@ -235,7 +235,7 @@ class SlotResults:
             self.ready[group] = program.register(f"{group.name} ready", 2 if own_slot else 1)
         for sets in (False, True):
             listed = dict.fromkeys(
-                f for g in plan.groups if plan.coded_as_sets(g) is sets for f in plan.result_features(g)
+                f for g in plan.groups if plan.is_coded_as_sets(g) is sets for f in plan.result_features(g)
             )
             if listed:
                 name = "set" if sets else "value"
@@ -252,7 +252,7 @@ class SlotResults:
                 continue
             vetoes = [*masked_reads(region), *(waiting[c] for c in region.channels if waiting)]
             first = mlp.size
-            copies = self.results[self.plan.coded_as_sets(group)]
+            copies = self.results[self.plan.is_coded_as_sets(group)]
             registers.add_terms(mlp, region, vetoes, lambda f, c=copies: [copy.columns[f] for copy in c])
             unit = mlp.units(1, bias=ONE)
             for flag in (registers.outside[region], *vetoes):
@@ -269,7 +269,7 @@ class SlotResults:
             program.read_out(plan.symbols.vocabulary["reject"], np.array([column]), B)
         for group in plan.groups:
             tokens = np.array(plan.symbols.tokens(group.values))
-            sets = plan.coded_as_sets(group)
+            sets = plan.is_coded_as_sets(group)
             if not self.own_slot:
                 program.read_out(tokens, self.member[group], B)
             if sets:
@@ -283,7 +283,7 @@ class SlotResults:
         program, plan = self.program, self.plan
         written: set[tuple[int, int]] = set()
         for group in plan.groups:
-            sets = plan.coded_as_sets(group)
+            sets = plan.is_coded_as_sets(group)
             for copy in self.results[sets]:
                 for value, token in zip(group.values, plan.symbols.tokens(group.values), strict=True):
                     for sort, item in plan.token_features(group, value):
@@ -343,7 +343,7 @@ def _result_map(plan: SystemPlan, h: int, result: Features, fetched: Features) -
     pairs: dict[tuple[int, int], None] = {}
     head = plan.heads[h]
     for group in plan.groups:
-        if plan.coded_as_sets(group):
+        if plan.is_coded_as_sets(group):
             pairs_of_group: list[tuple[Feature, Feature]] = [(f, f) for f in plan.result_features(group)]
         else:
             tokens = zip(group.values, plan.symbols.tokens(group.values), strict=True)
@@ -359,7 +359,7 @@ def _read_out(program: Program, plan: SystemPlan, result: Features) -> None:
     """Set the logits: B for the value of an answer row, -B for all others; for a set, 0 - B per wrong item."""
     group = plan.groups[-1]
     tokens = plan.symbols.tokens(group.values)
-    if not plan.coded_as_sets(group):
+    if not plan.is_coded_as_sets(group):
         program.read_out(plan.symbols.vocabulary.everything, program.one, -B)
         for value, token in zip(group.values, tokens, strict=True):
             program.read_out(token, np.array([result.columns["is", value]]), B)

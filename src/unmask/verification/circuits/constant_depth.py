@@ -43,6 +43,7 @@ from unmask.verification.circuits.one_hot import (
     unary,
 )
 from unmask.verification.transformer_layer import NumberDomain
+from unmask.verification.word_encoding import WordEncoding
 from unmask.weights.matrices import Matrix
 from unmask.weights.model import Model
 from unmask.weights.transformer import Head, Transformer
@@ -71,9 +72,9 @@ def constant_depth_circuit(
         raise UnmaskError(f"the transformer has {len(transformer.positions)} positions, not {rows}")
     first, last = (0, rows) if read is None else read
     symbols = transformer.embed.shape[0]
-    builder = CircuitBuilder(input_names(rows, symbols))
+    builder, tokens = token_inputs(rows, range(symbols))
     wired = WiredTransformer(builder, transformer, total=total)
-    residual = wired.embed(token_wires(builder, rows, range(symbols)))
+    residual = wired.embed(tokens)
     residual = wired.layers(residual, 0, len(transformer.layers))
     outputs: dict[str, int] = {}
     for row in range(first, last):
@@ -213,37 +214,18 @@ class WiredTransformer(NumberDomain[OneHotRow, Iterable[OneHotWires], Matrix, np
             )
 
 
-def bits_per_symbol(symbols: int) -> int:
-    return (symbols - 1).bit_length()
-
-
-def input_names(rows: int, symbols: int) -> list[str]:
-    """Return the names of the inputs: `x3` for row 3 if there are two symbols, `x3.0`, `x3.1`, … if there are more."""
-    bits = bits_per_symbol(symbols)
-    return [f"x{i}" if bits == 1 else f"x{i}.{b}" for i in range(rows) for b in range(bits)]
-
-
-def token_wires(builder: CircuitBuilder, rows: int, tokens: Sequence[int]) -> list[OneHotWires]:
-    """Return the tokens of all rows, one-hot, from the inputs that `input_names` lists.
-
-    Row i has tokens[code], where the bits of the row are the code, lowest bit first. Codes beyond the last token mean
-    the last one.
-    """
-    bits = bits_per_symbol(len(tokens))
-    result = []
-    for i in range(rows):
-        wires = [builder.input(bits * i + b) for b in range(bits)]
-        codes = [builder.and_(*(w ^ (not code >> b & 1) for b, w in enumerate(wires))) for code in range(1 << bits)]
-        first, last = codes[: len(tokens) - 1], codes[len(tokens) - 1 :]
-        result.append(dict(zip(tokens, [*first, builder.or_(*last)], strict=True)))
-    return result
+def token_inputs(rows: int, tokens: Sequence[int]) -> tuple[CircuitBuilder, list[OneHotWires]]:
+    """Return a builder whose inputs are the bits of a word, and its tokens, one-hot: letter k is tokens[k]."""
+    encoding = WordEncoding(len(tokens), rows)
+    builder = CircuitBuilder(encoding.names())
+    return builder, [dict(zip(tokens, literals, strict=True)) for literals in encoding.literals(builder)]
 
 
 def token_bits(tokens: np.ndarray, symbols: Sequence[int]) -> np.ndarray:
-    """Return the input bits [batch, inputs] for tokens [batch, rows] from `symbols`: the inverse of `token_wires`."""
-    order = {token: code for code, token in enumerate(symbols)}
-    codes = np.vectorize(order.__getitem__, otypes=[np.int64])(tokens).reshape(tokens.shape)
-    return (codes[..., None] >> np.arange(bits_per_symbol(len(symbols))) & 1).reshape(len(tokens), -1).astype(bool)
+    """Return the input bits [batch, inputs] for tokens [batch, rows] from `symbols`: for `token_inputs`."""
+    order = {token: letter for letter, token in enumerate(symbols)}
+    letters = np.vectorize(order.__getitem__, otypes=[np.int64])(tokens).reshape(tokens.shape)
+    return WordEncoding(len(symbols), tokens.shape[1]).bits(letters)
 
 
 SlotWires = list[OneHotWires]
@@ -260,9 +242,8 @@ class WireMedium:
             )
         tokens = [model.token[s] for s in model.input_symbols]
         self._model = model
-        self.builder = CircuitBuilder(input_names(model.length, max(1, len(tokens))))
+        self.builder, word = token_inputs(model.length, tokens)
         begin = [] if model.begin is None else [constant(model.token[model.begin])]
-        word = token_wires(self.builder, model.length, tokens) if model.length else []
         self._input: SlotWires = begin + word
         self._transformers = {
             name: WiredTransformer(self.builder, transformer, total=total)
@@ -342,9 +323,9 @@ class WireMedium:
 def constant_depth_model(model: Model, *, slots: bool = False, total: SumCircuit = saturating_sum) -> Circuit:
     """Return the circuit of a model without noise, with the outputs `undefined`, `rejected` and `accepted`.
 
-    Its inputs are `input_names`, over the input symbols. `undefined` is true if and only if the run ends in an error: a
-    row attends to nothing, or the planner of an smdm chooses a written slot. With `slots`, the final slots come first:
-    `slot 2 is a`.
+    Its inputs are the bits of the input symbols (`WordEncoding`). `undefined` is true if and only if the run ends in an
+    error: a row attends to nothing, or the planner of an smdm chooses a written slot. With `slots`, the final slots
+    come first: `slot 2 is a`.
     """
     wires = WireMedium(model, total)
     *_, final_canvas = canvases(wires)

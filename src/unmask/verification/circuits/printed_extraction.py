@@ -73,9 +73,9 @@ def sum_size(m: int, terms: int) -> int:
 
 
 @metered
-def print_sum(m: int, address: int, first: int, stride: int, terms: int) -> Iterator[int]:  # noqa: C901
-    """Print the cascade of flip-flops over cells at equal distances; the last m gates are the cell of the sum."""
-    for k in range(terms):  # [x >= t], then [x <= -t], for t = 1 … m - 1
+def print_comparisons(m: int, first: int, stride: int, terms: int) -> Iterator[int]:
+    """Print [x >= t], then [x <= -t], for t = 1 … m - 1, of every term x."""
+    for k in range(terms):
         for t in range(1, m):
             for v in range(m // 2 + t, m):
                 yield 2 * (first + stride * k + v)
@@ -84,6 +84,77 @@ def print_sum(m: int, address: int, first: int, stride: int, terms: int) -> Iter
             for v in range(m // 2 - t + 1):
                 yield 2 * (first + stride * k + v)
             yield OR
+
+
+@metered
+def print_flip_flop(m: int, block: int, size: int, i: int, terms: int, initially: int) -> Iterator[int]:
+    """Print the bit of a level after i terms: 1 if some set (or the initial value 1) has no reset after it."""
+    for j in range(terms):
+        if j < i:
+            yield 2 * (block + j * size + 2 * m)
+            for k in range(j + 1, i):
+                yield 2 * (block + k * size + 2 * m + 1) + 1
+            yield AND
+        else:
+            yield OR
+    if initially == 1:
+        for k in range(i):
+            yield 2 * (block + k * size + 2 * m + 1) + 1
+        yield AND
+    else:
+        yield OR
+    for j in range(terms + 1):
+        yield 2 * (block + i * size + 2 * m + 2 + j)
+    yield OR
+
+
+@metered
+def print_level(
+    m: int, address: int, block: int, before: int, distance: int, level: int, initially: int, terms: int
+) -> Iterator[int]:
+    """Print one level of the cascade: after every number of terms, the start of its interval, one-hot.
+
+    The starts of the level above are at `before`, at equal distances.
+    """
+    size = 5 * m + terms + 4
+    for i in range(terms + 1):
+        cell = block + i * size
+        start = before + i * distance
+        for side in range(2):  # the top is clipped; the bottom is
+            for a in range(m):
+                if a < level and i < terms:
+                    yield 2 * (start + a)
+                    yield 2 * (address + 2 * (m - 1) * i + (m - 1 + a if side == 1 else level - a - 1))
+                    yield AND
+                else:
+                    yield OR
+        for side in range(2):
+            for a in range(m):
+                yield 2 * (cell + side * m + a)
+            yield OR
+        yield from print_flip_flop(m, block, size, i, terms, initially)
+        bit = cell + 2 * m + 3 + terms
+        for a in range(m):
+            yield 2 * (start + a)
+            yield 2 * bit + 1
+            yield AND
+        for a in range(m):
+            if a > 0:
+                yield 2 * (start + a - 1)
+                yield 2 * bit
+                yield AND
+            else:
+                yield OR
+        for a in range(m):
+            yield 2 * (bit + 1 + a)
+            yield 2 * (bit + 1 + m + a)
+            yield OR
+
+
+@metered
+def print_sum(m: int, address: int, first: int, stride: int, terms: int) -> Iterator[int]:
+    """Print the cascade of flip-flops over cells at equal distances; the last m gates are the cell of the sum."""
+    yield from print_comparisons(m, first, stride, terms)
     before = address + 2 * (m - 1) * terms  # where the interval of the level above starts, one-hot
     distance = 0
     yield AND
@@ -95,54 +166,7 @@ def print_sum(m: int, address: int, first: int, stride: int, terms: int) -> Iter
         block = address + 2 * (m - 1) * terms + m + (level - 1) * (terms + 1) * size
         initially = 1 if m // 2 == low + m - level else 0
         low += initially
-        for i in range(terms + 1):
-            cell = block + i * size
-            start = before + i * distance
-            for side in range(2):  # the top is clipped; the bottom is
-                for a in range(m):
-                    if a < level and i < terms:
-                        yield 2 * (start + a)
-                        yield 2 * (address + 2 * (m - 1) * i + (m - 1 + a if side == 1 else level - a - 1))
-                        yield AND
-                    else:
-                        yield OR
-            for side in range(2):
-                for a in range(m):
-                    yield 2 * (cell + side * m + a)
-                yield OR
-            for j in range(terms):
-                if j < i:
-                    yield 2 * (block + j * size + 2 * m)
-                    for k in range(j + 1, i):
-                        yield 2 * (block + k * size + 2 * m + 1) + 1
-                    yield AND
-                else:
-                    yield OR
-            if initially == 1:
-                for k in range(i):
-                    yield 2 * (block + k * size + 2 * m + 1) + 1
-                yield AND
-            else:
-                yield OR
-            for j in range(terms + 1):
-                yield 2 * (cell + 2 * m + 2 + j)
-            yield OR
-            bit = cell + 2 * m + 3 + terms
-            for a in range(m):
-                yield 2 * (start + a)
-                yield 2 * bit + 1
-                yield AND
-            for a in range(m):
-                if a > 0:
-                    yield 2 * (start + a - 1)
-                    yield 2 * bit
-                    yield AND
-                else:
-                    yield OR
-            for a in range(m):
-                yield 2 * (bit + 1 + a)
-                yield 2 * (bit + 1 + m + a)
-                yield OR
+        yield from print_level(m, address, block, before, distance, level, initially, terms)
         before = block + size - m
         distance = size
 
@@ -209,6 +233,21 @@ def print_argmax(  # noqa: C901
 
 
 @metered
+def print_averages(
+    value: Machine, m: int, address: int, shares: int, values: int, stride: int, rows: int, width: int
+) -> Iterator[int]:
+    """Print the averages of the values, weighted by the shares of the rows."""
+    pair = m * m + m
+    for i in range(rows):
+        for c in range(width):
+            cell = address + (i * width + c) * (pair * rows + sum_size(m, rows))
+            for j in range(rows):
+                weight = shares + pair * (i * rows + j) + m * m
+                yield from print_binary(value, m, TIMES, cell + pair * j, weight, values + stride * (j * width + c))
+            yield from print_sum(m, cell + pair * rows, cell + m * m, pair, rows)
+
+
+@metered
 def print_head(
     value: Machine,
     entry: Machine,
@@ -263,20 +302,7 @@ def print_head(
                 exps + score * (i * rows + j),
                 total + (i + 1) * sum_size(m, rows) - m,
             )
-    average = share + pair * rows * rows
-    for i in range(rows):
-        for c in range(width):
-            cell = average + (i * width + c) * (pair * rows + sum_size(m, rows))
-            for j in range(rows):
-                yield from print_binary(
-                    value,
-                    m,
-                    TIMES,
-                    cell + pair * j,
-                    share + pair * (i * rows + j) + m * m,
-                    values + far * (j * width + c),
-                )
-            yield from print_sum(m, cell + pair * rows, cell + m * m, pair, rows)
+    yield from print_averages(value, m, share + pair * rows * rows, share, values, far, rows, width)
 
 
 @metered
@@ -384,7 +410,40 @@ def print_pass(
 
 
 @metered
-def print_model(  # noqa: C901
+def print_overwrite(
+    m: int,
+    N: int,
+    rows: int,
+    address: int,
+    chosen: int,
+    planned: int,
+    symbol: int,
+    predicted: int,
+    tokens: int,
+    stride: int,
+) -> Iterator[int]:
+    """Print the cells of the symbols after a step: of the predicted symbol in a chosen slot, else of the old symbol."""
+    for i in range(rows):
+        for t in range(m):
+            if i >= N:
+                yield 2 * (chosen + planned * i + 1)
+                yield 2 * (symbol + predicted * i + t)
+                yield AND
+            else:
+                yield OR
+        for t in range(m):
+            if i >= N:
+                yield 2 * (chosen + planned * i + 1) + 1
+            yield 2 * (tokens + stride * i + t)
+            yield AND
+        for t in range(m):
+            yield 2 * (address + 3 * m * i + t)
+            yield 2 * (address + 3 * m * i + m + t)
+            yield OR
+
+
+@metered
+def print_model(
     value: Machine,
     entry: Machine,
     size: Machine,
@@ -423,23 +482,7 @@ def print_model(  # noqa: C901
                 chosen = free - rows * planned + planned - m
         predicted = (2 * size(PREDICTOR, OUTCOMES, 0) + 1) * m
         symbol = free - rows * predicted + predicted - m
-        for i in range(rows):
-            for t in range(m):
-                if i >= N:
-                    yield 2 * (chosen + planned * i + 1)
-                    yield 2 * (symbol + predicted * i + t)
-                    yield AND
-                else:
-                    yield OR
-            for t in range(m):
-                if i >= N:
-                    yield 2 * (chosen + planned * i + 1) + 1
-                yield 2 * (tokens + stride * i + t)
-                yield AND
-            for t in range(m):
-                yield 2 * (free + 3 * m * i + t)
-                yield 2 * (free + 3 * m * i + m + t)
-                yield OR
+        yield from print_overwrite(m, N, rows, free, chosen, planned, symbol, predicted, tokens, stride)
         tokens = free + 2 * m
         stride = 3 * m
         free += 3 * m * rows

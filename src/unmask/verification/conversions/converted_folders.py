@@ -197,7 +197,7 @@ def check_converted_folder(claim: ConversionClaim, frame: OtherFields, sizes: So
     """Require that the model that `convert` writes for a random source equals the proved program, entry by entry."""
     sizes_text = f"N = {sizes.length}, T = {sizes.steps}, P = {sizes.slots}, begin {int(sizes.begin)}"
 
-    def show() -> str:
+    def prove() -> str:
         source = random_source(seed, claim.theorem.source, claim.shape, sizes, claim.precision)
         with TemporaryDirectory(prefix="unmask-") as scratch:
             folder = Path(scratch) / "model"
@@ -217,7 +217,7 @@ def check_converted_folder(claim: ConversionClaim, frame: OtherFields, sizes: So
         )
         return f"{entries:,} entries of the conversion of a random source"
 
-    claim.ledger.settle(f"{sizes_text}: the folder is the program's", "comparison", show)
+    claim.ledger.settle(f"{sizes_text}: the folder is the program's", "comparison", prove)
 
 
 def find_refutation(

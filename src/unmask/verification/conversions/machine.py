@@ -318,7 +318,7 @@ class SourceArithmetic(Arithmetic):
 
 @dataclass(frozen=True, eq=False)
 class ConversionClaim:
-    """The programs that a theorem's construction makes of every source of a shape."""
+    """The statement to prove: the programs that a theorem's construction makes of every source of a shape."""
 
     theorem: Theorem
     shape: SourceShape
@@ -347,22 +347,19 @@ class ConversionClaim:
         return self.programs[name]
 
     def machine(self, name: str, streams: dict[str, str]) -> ProgramMachine:
-        machines: list[ProgramMachine] = []
-
-        def show() -> str:
+        def prove() -> tuple[ProgramMachine, str]:
             program = self.program(name)
             if program.loop is not None or program.noise is not None:
                 raise ObligationFailed("the program has a loop or noise")
-            machines.append(ProgramMachine(program, self.precision, self.source, self.shape, streams))
-            layers = sum(len(layer.source_layers) for layer in machines[0].layers)
-            return f"{layers} layers of the source"
+            machine = ProgramMachine(program, self.precision, self.source, self.shape, streams)
+            layers = sum(len(layer.source_layers) for layer in machine.layers)
+            return machine, f"{layers} layers of the source"
 
-        self.ledger.settle(
+        return self.ledger.compute(
             f"{name}: layers of the source are complete and in order, and nothing else writes to their streams",
             "comparison of every entry",
-            show,
+            prove,
         )
-        return machines[0]
 
     def require_rows(self, name: str, rows: Term) -> None:
         every = self.program(name).every

@@ -42,8 +42,8 @@ PLANNER, PREDICTOR = "planner", "predictor"
 BOTH = (PLANNER, PREDICTOR)
 
 
-def causal(claim: ConversionClaim) -> bool:
-    """Whether both transformers of the source are causal."""
+def has_causal_source(claim: ConversionClaim) -> bool:
+    """Return whether both transformers of the source are causal."""
     return {its.attention for _, its in claim.shape.transformers} == {"causal"}
 
 
@@ -56,7 +56,7 @@ class Blocks:
         self.n, self.j, self.i, self.t = (arithmetic.variable(name) for name in ("n", "j", "i", "t"))
         self.first = arithmetic.N + arithmetic.begin
         j, i, t, T, P = self.j, self.i, self.t, arithmetic.steps, arithmetic.slots
-        if causal(claim):
+        if has_causal_source(claim):
             arithmetic.facts.append(self.first >= 1)
         monotone = z3.And(
             z3.Implies(j < 0, j * P <= -P),
@@ -148,8 +148,8 @@ MOST_PAIRS = 1 << 20
 
 
 def statement(claim: ConversionClaim) -> str:
-    kind = "causal" if causal(claim) else "unmasked"
-    least = "N >= 0 with N + begin >= 1" if causal(claim) else "N >= 0"
+    kind = "causal" if has_causal_source(claim) else "unmasked"
+    least = "N >= 0 with N + begin >= 1" if has_causal_source(claim) else "N >= 0"
     return (
         f"For every {least}, every T >= 1 and P >= 1, and every {kind} mdm over F_{claim.precision.p} of the shape "
         f"({claim.shape}), with or without a begin symbol: the smdm that `convert` writes for it by mdm_to_smdm writes "
@@ -218,7 +218,7 @@ class _InitialRows:
 
 
 class _PlannerProof:
-    """The proof about the planner: which slots of the converted model it chooses."""
+    """The proof about the planner of the converted model: it chooses exactly the slots of block t."""
 
     def __init__(self, claim: ConversionClaim, machine: ProgramMachine, blocks: Blocks) -> None:
         self.machine = machine

@@ -181,7 +181,7 @@ def _sizes_to_try(theorem: Theorem, shape: SourceShape, suspects: tuple[int, ...
 def _feasible_sizes(theorem: Theorem, shape: SourceShape, sizes: Sequence[SourceSizes]) -> Iterator[SourceSizes]:
     """Yield the sizes that a source can have.
 
-    A causal model of N = 0 needs a begin symbol; without a symbol left for it, there is none.
+    A causal model of N = 0 needs a begin symbol. If no symbol is left for it, the size is skipped.
     """
     causal = any(transformer.attention == "causal" for _, transformer in shape.transformers)
     for source_sizes in sizes:

@@ -110,7 +110,7 @@ class SourceShape:
 
 
 def unknown_source(shape: SourceShape) -> ConversionSource:
-    """Return the source that stands for every source of a shape."""
+    """Return the source that represents every source of a shape."""
     return ConversionSource(
         {name: _transformer(name, shape.symbols, its) for name, its in shape.transformers},
         tuple(f"symbol {i}" for i in range(shape.symbols)),
@@ -268,10 +268,10 @@ class UnknownSums(NumberDomain[ColumnValues, ColumnValues, ColumnTerms, ColumnBi
         return {c: self.weighted_sum([(w, row[k]) for k, w in terms], symbol) for c, terms in weights.items()}
 
     def rectified(self, part: ColumnValues, biases: ColumnBiases) -> ColumnValues:
-        return {c: self._rectified(value, biases.get(c, 0)) for c, value in part.items()}
+        def rectified(value: CellValue, bias: int | SourceWeight) -> CellValue:
+            return relu(self._plus(value, bias)) if is_number(value) and is_number(bias) else ANYTHING
 
-    def _rectified(self, value: CellValue, bias: int | SourceWeight) -> CellValue:
-        return relu(self._plus(value, bias)) if is_number(value) and is_number(bias) else ANYTHING
+        return {c: rectified(value, biases.get(c, 0)) for c, value in part.items()}
 
     def _plus(self, x: FieldNumber, y: FieldNumber) -> FieldNumber:
         return add(x, y, self.precision)
@@ -313,7 +313,7 @@ class UnknownSums(NumberDomain[ColumnValues, ColumnValues, ColumnTerms, ColumnBi
 def require_zeros(precision: Precision, ledger: Ledger) -> None:
     """Require for all numbers: adding 0 changes nothing, a key of exponential 0 has weight 0, and 1·x = x."""
 
-    def show() -> str:
+    def prove() -> str:
         every, positive = np.array(precision.numbers()), np.arange(1, precision.bound + 1)
         fails = (
             (add(every, np.zeros_like(every), precision) != every).any(),
@@ -325,7 +325,7 @@ def require_zeros(precision: Precision, ledger: Ledger) -> None:
             raise ObligationFailed("0 is not the neutral element, or 1 not that of products")
         return f"{every.size} numbers"
 
-    ledger.settle("zeros: terms and keys that are 0 never matter, and 1·x = x", "enumeration", show)
+    ledger.settle("zeros: terms and keys that are 0 never matter, and 1·x = x", "enumeration", prove)
 
 
 class HeadWires:
@@ -479,7 +479,11 @@ def _source_layer(
 
 
 def _require_mlp(name: str, prefix: str, hidden: int, stream: tuple[int, ...], mlp: MlpWires) -> range:
-    layer_units = sorted(u for u, bias in mlp.b1.items() if _is_entry_of(bias, name, f"{prefix}.mlp.b1"))
+    layer_units = sorted(
+        unit
+        for unit, bias in mlp.b1.items()
+        if isinstance(bias, SourceWeight) and (bias.transformer, bias.tensor) == (name, f"{prefix}.mlp.b1")
+    )
     units = range(layer_units[0], layer_units[0] + hidden) if layer_units else range(0)
     if layer_units != list(units):
         raise ObligationFailed(f"the hidden units of the {name} are not in order")
@@ -498,10 +502,6 @@ def _require_mlp(name: str, prefix: str, hidden: int, stream: tuple[int, ...], m
         if not (isinstance(offset, SourceWeight) and offset.is_entry(name, f"{prefix}.mlp.b2", j, 0)):
             raise ObligationFailed(f"column {j} of the {name} has another offset")
     return units
-
-
-def _is_entry_of(weight: object, name: str, tensor: str) -> bool:
-    return isinstance(weight, SourceWeight) and (weight.transformer, weight.tensor) == (name, tensor)
 
 
 def _require_matrix(

@@ -12,8 +12,8 @@ Every `Decider` reads the letters from the same inputs, so that two of them can 
 | DecisionGraph   | level by level, one literal per node           |
 | Model           | variable by variable, extracted from weights   |
 
-Each letter of a word is encoded in ⌈log2 K⌉ bits, where K is the size of the alphabet. Codes beyond K - 1 mean the last
-letter. A *literal* is a gate or its negation, as an integer: see `problems.circuits.circuit`.
+The letters of a word are encoded in bits (`word_encoding`). A *literal* is a gate or its negation, as an
+integer: see `problems.circuits.circuit`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,13 +36,11 @@ from unmask.reasoners.typed_words import is_integer
 from unmask.recurrences.interpreter import Interpreter
 from unmask.recurrences.system import is_truth, symbol_names
 from unmask.recurrences.unfolding import Key, slot_name
+from unmask.verification.word_encoding import OneHotLiterals, WordEncoding
 from unmask.verification.words.extraction import ACCEPT, REJECT, Extraction, extract
 from unmask.verification.words.network import Cases, Network, Variable
 from unmask.verification.words.references import symbol_numbers, token_numbers
 from unmask.weights.model import Model
-
-OneHotLiterals = list[int]
-"""[value] → the literal that is true if the quantity has this value."""
 
 
 class NetworkGates:
@@ -121,44 +119,8 @@ class Decider(Protocol):
     """A model or specification that gates can compute."""
 
     def decide(self, builder: CircuitBuilder, letters: list[OneHotLiterals]) -> Decision:
-        """letters[i][k] is the literal of "the i-th letter of the word is letter k"."""
+        """Return the literals of the answers; letters[i][k] is the literal "the i-th letter is letter k"."""
         ...
-
-
-@dataclass(frozen=True)
-class Encoding:
-    """Words of N letters from an alphabet of K letters, as bits."""
-
-    letters: int
-    length: int
-
-    @property
-    def width(self) -> int:
-        return max(0, (self.letters - 1).bit_length())
-
-    def names(self) -> list[str]:
-        if self.width == 1:
-            return [f"x{i}" for i in range(self.length)]
-        return [f"x{i}.{bit}" for i in range(self.length) for bit in range(self.width)]
-
-    def literals(self, builder: CircuitBuilder) -> list[OneHotLiterals]:
-        """[index in the word][letter]"""
-        return [self._letter(builder, i) for i in range(self.length)]
-
-    def _letter(self, builder: CircuitBuilder, index: int) -> OneHotLiterals:
-        bits = [builder.input(index * self.width + bit) for bit in range(self.width)]
-        codes = [
-            builder.and_(*(x ^ 1 if not code >> bit & 1 else x for bit, x in enumerate(bits)))
-            for code in range(1 << self.width)
-        ]
-        return [*codes[: self.letters - 1], builder.or_(*codes[self.letters - 1 :])]
-
-    def word(self, bits: Sequence[bool]) -> list[int]:
-        """Return the letters that an assignment of the bits encodes."""
-        codes = (
-            sum(int(bits[index * self.width + bit]) << bit for bit in range(self.width)) for index in range(self.length)
-        )
-        return [min(code, self.letters - 1) for code in codes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,7 +254,7 @@ class ExpressionDecider:
         return Decision([{**answers, REJECT: fit ^ 1}])
 
 
-def miter(deciders: tuple[Decider, Decider], encoding: Encoding) -> tuple[Circuit, np.ndarray]:
+def miter(deciders: tuple[Decider, Decider], encoding: WordEncoding) -> tuple[Circuit, np.ndarray]:
     """Return (circuit of both sides, pairs [n, 2] of literals that must be equal).
 
     The pairs are equal on every word if and only if neither side fails and both give the same answers.
@@ -343,21 +305,21 @@ class WireValues:
         return {value: TRUE}
 
     def apply(
-        self, function: Callable[[tuple[Any, ...]], Any], given: Sequence[ValueLiterals], key: Key
+        self, function: Callable[[tuple[Any, ...]], Any], arguments: Sequence[ValueLiterals], key: Key
     ) -> ValueLiterals:
-        count = prod(map(len, given))
+        count = prod(map(len, arguments))
         if count > MOST_COMBINATIONS:
             raise TooLarge(
                 f"the rule of {slot_name(key)} has {count:,} combinations, too many for a proof; use --method sample"
             )
         terms: dict[Any, list[int]] = {}
-        for combination in product(*(values.items() for values in given)):
+        for combination in product(*(values.items() for values in arguments)):
             value = function(tuple(value for value, _ in combination))
             terms.setdefault(value, []).append(self.builder.and_(*(literal for _, literal in combination)))
         return self._possible(terms)
 
     def union(self, sets: Sequence[ValueLiterals], gather: Callable[[frozenset], Any], key: Key) -> ValueLiterals:
-        """First the literal of "this item is in the union" for every item, then one literal for every set of items."""
+        """Return a literal for every union: first one for "this item is in the union", then one for every set."""
         terms: dict[Any, list[int]] = {}
         for values in sets:
             for items, literal in values.items():
@@ -372,7 +334,7 @@ class WireValues:
         return {gather(union): x for union, x in unions.items() if x != FALSE}
 
     def _possible(self, terms: dict[Any, list[int]]) -> ValueLiterals:
-        """The OR of every value's terms, without values that cannot occur."""
+        """Return the OR of every value's terms, without values that cannot occur."""
         values = {value: self.builder.or_(*literals) for value, literals in terms.items()}
         return {value: literal for value, literal in values.items() if literal != FALSE}
 
@@ -437,15 +399,15 @@ class _Spans:
         while changed:
             changed = False
             for names in reached.values():
-                more = {symbol for b in names for rhs in self.grammar.rules[b] for symbol in self.alone[rhs]}
+                more = {symbol for b in names for rhs in self.grammar.rules[b] for symbol in self.unit_symbols[rhs]}
                 more = (more & self.grammar.rules.keys()) - names
                 names |= more
                 changed |= bool(more)
         return reached
 
     @cached_property
-    def alone(self) -> dict[Alternative, list[str]]:
-        """Tail → its symbols that can derive a span alone, because all others can derive the empty word."""
+    def unit_symbols(self) -> dict[Alternative, list[str]]:
+        """Tail → its symbols that can derive the whole span, because all others can derive the empty word."""
         return {
             tail: [symbol for k, symbol in enumerate(tail) if self.empty.issuperset(tail[:k] + tail[k + 1 :])]
             for tail in [(), *self.tails]
@@ -466,7 +428,9 @@ class _Spans:
         """Yield literals of "a rule of this name derives the span, and no nonterminal of it derives the span alone"."""
         for rhs in self.grammar.rules[name]:
             yield self.by_several.get((rhs, i, j), FALSE)
-            yield from (self._symbol(symbol, i, j) for symbol in self.alone[rhs] if symbol not in self.grammar.rules)
+            yield from (
+                self._symbol(symbol, i, j) for symbol in self.unit_symbols[rhs] if symbol not in self.grammar.rules
+            )
 
     def _symbol(self, symbol: str, i: int, j: int) -> int:
         if symbol in self.grammar.rules:
@@ -474,10 +438,10 @@ class _Spans:
         return self.word[i].get(symbol, FALSE) if j == i + 1 else FALSE
 
     def _tail(self, symbols: Alternative, i: int, j: int) -> int:
-        """The literal of a tail and a span that `_span` is done with."""
+        """Return the literal "these symbols derive the span", after `_span` has processed the span."""
         if not symbols:
             return FALSE
-        alone = (self._symbol(symbol, i, j) for symbol in self.alone[symbols])
+        alone = (self._symbol(symbol, i, j) for symbol in self.unit_symbols[symbols])
         return self._or([self.by_several[symbols, i, j], *alone])
 
     def _or(self, literals: Iterable[int]) -> int:
@@ -514,11 +478,11 @@ def extracted_circuit(model: Model, *, outputs: int = 1) -> Circuit:
     if not 1 <= outputs <= slots:
         raise UnmaskError(f"the model has {slots} slots, so it cannot have {outputs} outputs; use 1 … {slots}")
     symbols = range(len(model.input_symbols))
-    encoding = Encoding(len(symbols), model.length)
+    encoding = WordEncoding(len(symbols), model.length)
     return circuit_of(ModelDecider(extract(model), symbols, outputs), encoding)
 
 
-def circuit_of(decider: Decider, encoding: Encoding) -> Circuit:
+def circuit_of(decider: Decider, encoding: WordEncoding) -> Circuit:
     """Return the circuit of a decider, with the outputs of `extracted_circuit`."""
     builder = CircuitBuilder(encoding.names())
     decision = decider.decide(builder, encoding.literals(builder))

@@ -13,9 +13,9 @@ from typing import Any
 from unmask.errors import TooLarge, UnmaskError
 from unmask.problems.automata.automaton import Automaton
 from unmask.verification.verdict import Verdict
+from unmask.verification.word_encoding import WordEncoding
 from unmask.verification.words.deciders import (
     Decider,
-    Encoding,
     ModelDecider,
     decider_of,
     miter,
@@ -98,7 +98,7 @@ def _by_induction(comparison: Comparison, extraction: Extraction, automaton: Aut
 
 
 def _by_sweeping(comparison: Comparison, extraction: Extraction, reference: Decider) -> Verdict:
-    encoding = Encoding(len(comparison.letters), comparison.model.length)
+    encoding = WordEncoding(len(comparison.letters), comparison.model.length)
     model = ModelDecider(
         extraction, symbol_numbers(comparison.model, comparison.letters).tolist(), comparison.reference.outputs
     )
@@ -129,7 +129,7 @@ def _certificate_comments(comparison: Comparison) -> list[str]:
     Variable 1 is the constant false, so the bits of the letters begin at variable 2.
     """
     letters = [ascii(letter) for letter in comparison.letters]
-    width = Encoding(len(letters), 1).width
+    width = WordEncoding(len(letters), 1).width
     return [
         f"model sha256 {content_hash(comparison.model)}",
         f"against {comparison.reference.name!a}",

@@ -28,7 +28,7 @@ from unmask.problems.program_problems import line_in, run_file
 from unmask.reasoners.typed_words import reads_expressions
 from unmask.recurrences.rule_functions import LONGEST_REASON
 from unmask.verification.model_outcomes import outcome_of_symbols
-from unmask.verification.words.references import read_letters, words_of_letters
+from unmask.verification.words.references import largest_answer_count, read_letters, words_of_letters
 from unmask.weights.model import Model
 
 MOST_CALLS = 1 << 16  # a proof calls the function with every word; it is refused if there are more words
@@ -101,7 +101,7 @@ class FunctionReference:
             else tuple(x for x, symbol in read_letters(model, (), all_characters).items() if symbol is not None)
         )
         self.answers = [len(self._outputs(word)) for word in islice(self.words(random.Random(0)), FIRST_CALLS)][-1]
-        self.outputs = min(self.answers, model.symbols_written if model.outputs is None else model.outputs)
+        self.outputs = min(self.answers, largest_answer_count(model))
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ assignment exactly one case applies, by construction.
 
 A join of quantities enumerates the assignments of a *basis*: variables that determine all of theirs. A variable whose
 parents are in the basis is not chosen separately. The basis may still contain combinations that no word leads to,
-which is sound and only costs time.
+which is sound and only costs time. A *cut* replaces cases over several variables by cases over one new variable.
 
 Two variables have the same *shape* if they are the same function of other letters (`Shapes`). A computation over cases
 depends on their tables and not on the names of their variables (`pattern_of`, `ResultCache`).
@@ -86,7 +86,7 @@ def distinct_columns(columns: np.ndarray) -> Partition:
     return distinct_codes(codes, size)
 
 
-def contents(columns: np.ndarray) -> Iterator[bytes]:
+def column_bytes(columns: np.ndarray) -> Iterator[bytes]:
     """Yield the bytes of each column."""
     size = columns.shape[0] * columns.itemsize
     whole = columns.tobytes("F")
@@ -96,7 +96,7 @@ def contents(columns: np.ndarray) -> Iterator[bytes]:
 def _distinct_by_dictionary(columns: np.ndarray) -> Partition:
     numbers: dict[bytes, int] = {}
     first, labels = [], []
-    for column, content in enumerate(contents(columns)):
+    for column, content in enumerate(column_bytes(columns)):
         number = numbers.setdefault(content, len(first))
         if number == len(first):
             first.append(column)
@@ -181,7 +181,7 @@ class Network:
         index = len(self.letters)
         self.variables.append(Variable(size, (), None, 1 << index, index))
         self.letters.append(len(self.variables) - 1)
-        return self._alone(len(self.variables) - 1) if size > 1 else CERTAIN
+        return self._cases_of_variable(len(self.variables) - 1) if size > 1 else CERTAIN
 
     def cut(self, cases: Cases) -> Cases:
         """Return the same cases over a single variable, which is added if necessary."""
@@ -196,7 +196,7 @@ class Network:
                 support |= self.variables[v].support
             self.variables.append(Variable(cases.count, cases.variables, cases.index, support))
             self._variable_of_table[key] = len(self.variables) - 1
-        return self._alone(self._variable_of_table[key])
+        return self._cases_of_variable(self._variable_of_table[key])
 
     def switch(self, selector: Cases, branches: Sequence[Cases], size: int) -> Cases:
         """Add a variable whose value is that of the branch that the selector's case chooses.
@@ -214,7 +214,7 @@ class Network:
                 support |= self.variables[v].support
             self.variables.append(Variable(size, parents, None, support, branches=tuple(branches)))
             self._variable_of_table[key] = len(self.variables) - 1
-        return self._alone(self._variable_of_table[key])
+        return self._cases_of_variable(self._variable_of_table[key])
 
     def join(self, parts: Sequence[Cases], *, most: int = MOST_ASSIGNMENTS) -> tuple[tuple[int, ...], list[np.ndarray]]:
         """Return (basis, the case of each part in every assignment of the basis)."""
@@ -286,7 +286,7 @@ class Network:
                 waiting += self.variables[v].parents
         return sorted(visited)
 
-    def _alone(self, v: int) -> Cases:
+    def _cases_of_variable(self, v: int) -> Cases:
         size = self.variables[v].size
         return Cases((v,), np.arange(size, dtype=np.int32), size)
 

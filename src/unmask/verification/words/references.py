@@ -30,84 +30,6 @@ CharacterClasses = Sequence[tuple[int, int, Hashable]]
 """(first code point, last code point, class of these characters), in increasing order."""
 
 
-def read_letters(model: Model, letters: Sequence[str], characters: CharacterClasses | None) -> dict[str, str | None]:
-    """Letter → the symbol that the model reads, or None.
-
-    Words are made of `letters`. If words are any text, `characters` has their classes instead. Then there is one letter
-    for each pair (class, symbol that the model reads) that occurs for some character.
-    """
-    if characters is None:
-        return {letter: symbol_of(model, letter) for letter in letters}
-    letter_of: dict[tuple[Hashable, str | None], str] = {}
-    readable = _readable(model)
-    for low, high, character_class in characters:
-        for start, end, symbol in _split_range(readable, low, high):
-            candidates = (chr(c) for c in range(start, min(end, start + 128) + 1))
-            printable = next((c for c in candidates if c.isprintable() and not c.isspace()), None)
-            letter_of.setdefault((character_class, symbol), printable or chr(start))
-    order = {symbol: i for i, symbol in enumerate(model.input_symbols)}
-    return {letter_of[key]: key[1] for key in sorted(letter_of, key=lambda key: order.get(key[1] or "", len(order)))}
-
-
-def symbol_of(model: Model, letter: str) -> str | None:
-    """Return the input symbol that a model reads for a letter, or None if it cannot read the letter."""
-    if model.characters is None:
-        return letter if letter in model.input_symbols else None
-    if len(letter) != 1:
-        return None
-    return next((symbol for first, last, symbol in model.characters if first <= ord(letter) <= last), None)
-
-
-def symbol_numbers(model: Model, letters: Sequence[str]) -> np.ndarray:
-    """Return the number of the input symbol that a model reads for each letter."""
-    numbers = {symbol: i for i, symbol in enumerate(model.input_symbols)}
-    symbols = [symbol_of(model, letter) for letter in letters]
-    for letter, symbol in zip(letters, symbols, strict=True):
-        if symbol is None:  # `Comparison.unread` finds such letters earlier
-            raise WordError(f"the letter {shortened(letter)!r} occurs on only one side; compare over common letters")
-    return np.array([numbers[symbol] for symbol in symbols if symbol is not None], dtype=np.int64)
-
-
-def token_numbers(automaton: Automaton, letters: Sequence[str]) -> np.ndarray:
-    """Return the automaton's token for each letter."""
-    return np.array([int(automaton.token_ids([letter])[0]) for letter in letters])
-
-
-def words_of_letters(letters: Sequence[str], length: int, gap: str) -> Words:
-    """Return all words of a length over the letters, in order."""
-    return Words(len(letters) ** length, (gap.join(word) for word in product(letters, repeat=length)))
-
-
-def gap_between(letters: Sequence[str], characters: CharacterClasses | None) -> str:
-    """Return the separator of letters in a word.
-
-    It is empty if every letter is one character. In expressions it is a space, because adjacent digits are one number.
-    """
-    return "" if characters is not None or (is_plain(letters) and not reads_expressions(letters)) else " "
-
-
-def _readable(model: Model) -> list[tuple[int, int, str]]:
-    """Return (first, last, symbol) of the characters that a model reads, in increasing order."""
-    if model.characters is not None:
-        return list(model.characters)
-    if not is_plain(model.input_symbols) or reads_expressions(model.input_symbols):
-        return []
-    return [(ord(symbol), ord(symbol), symbol) for symbol in sorted(model.input_symbols)]
-
-
-def _split_range(ranges: Sequence[tuple[int, int, str]], low: int, high: int) -> Iterator[tuple[int, int, str | None]]:
-    """Split [low, high] at the ranges: (first, last, symbol), with None for code points outside of all ranges."""
-    for start, end, symbol in ranges:
-        if end < low or start > high:
-            continue
-        if low < start:
-            yield low, start - 1, None
-        yield max(low, start), min(high, end), symbol
-        low = end + 1
-    if low <= high:
-        yield low, high, None
-
-
 class RunWords(Protocol):
     """A function that runs a model on words, such as `model_outcomes.outcomes` with an engine."""
 
@@ -225,7 +147,7 @@ class ProblemReference(_AllWords):
                 "compare with a problem of the same length"
             )
         answers = problem.outputs(model.length)
-        outputs = min(answers, answers_available(model))
+        outputs = min(answers, largest_answer_count(model))
         return cls(model, problem.letters, problem.characters, outputs, answers, problem)
 
     @property
@@ -278,8 +200,8 @@ class ModelReference(_AllWords):
             raise UnmaskError(
                 "the other model cannot read any character, so it has no answers to compare; give another model"
             )
-        answers = max(stated_answers(m) or 1 for m in (model, other))
-        available = [stated_answers(m) or answers_available(m) for m in (model, other)]
+        answers = max(answer_count(m) for m in (model, other))
+        available = [known_answer_count(m) or largest_answer_count(m) for m in (model, other)]
         return cls(model, other.input_symbols, other.characters, min(answers, *available), answers, other, run_words)
 
     @property
@@ -375,67 +297,6 @@ class RestrictedReference:
         return Automaton(tuple(self.letters), delta, specification.start, specification.accepting)
 
 
-def letter_read_by_model_alone(model: Model, letters: Sequence[str], characters: CharacterClasses | None) -> str | None:
-    """Return a letter that the model reads and a reference with these letters does not have, or None."""
-    if not model.length:
-        return None
-    if model.characters is None and characters is None:
-        return next((symbol for symbol in model.input_symbols if symbol not in letters), None)
-    covered = sorted((first, last) for first, last, *_ in _as_ranges(letters, characters))
-    for low, last, *_ in _as_ranges(model.input_symbols, model.characters):
-        for start, end in covered:
-            if start > low or low > last:
-                break
-            low = max(low, end + 1)
-        if low <= last:
-            points = range(low, min([last, low + 128, *(start - 1 for start, _ in covered if start > low)]) + 1)
-            return next((c for c in map(chr, points) if c.isprintable() and not c.isspace()), chr(low))
-    return None
-
-
-def _as_ranges(letters: Sequence[str], characters: CharacterClasses | None) -> CharacterClasses:
-    """Return letters as ranges of code points, without letters of several characters."""
-    return characters if characters is not None else [(ord(x), ord(x), x) for x in sorted(letters) if len(x) == 1]
-
-
-def output_count(model: Model) -> int:
-    """Return the number of answers of the problem that the model folder names; 1 if it names none."""
-    return _outputs_of_problem(model) or 1
-
-
-def answer_count(model: Model) -> int:
-    """Return how many of the last symbols of a model are its answers."""
-    return stated_answers(model) or 1
-
-
-def stated_answers(model: Model) -> int | None:
-    """Return the number of answers that the model folder states (`outputs`), else that of its problem, else None."""
-    if model.outputs is not None or model.kind == "plt":
-        return model.answer_rows
-    outputs = _outputs_of_problem(model)
-    return None if outputs is None else min(outputs, model.padding)
-
-
-def answers_available(model: Model) -> int:
-    """Return how many symbols at the end of a run can be answers."""
-    return model.symbols_written if model.outputs is None else model.outputs
-
-
-def with_stated_outputs(model: Model) -> Model:
-    """Return the model with `outputs` set if its problem has several answers: a conversion keeps `outputs`."""
-    outputs = output_count(model)
-    if model.outputs is not None or outputs == 1:
-        return model
-    return replace(model, outputs=1 if model.kind == "plt" else min(outputs, model.padding))
-
-
-def _outputs_of_problem(model: Model) -> int | None:
-    try:
-        return max(1, problem_from_json(model.problem).outputs(model.length)) if model.problem else None
-    except UnmaskError:
-        return None
-
-
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """A model, the reference it is compared with, and the function that runs words to confirm a refutation."""
@@ -479,4 +340,149 @@ class Comparison:
         except WordError as error:
             expected = str(self.reference.expected(word))
             return Verdict("refuted", method, 1, counterexample=word, expected=expected, got=f"error: {error}")
+        return None
+
+
+# The letters of words, and what the model reads for them.
+
+
+def read_letters(model: Model, letters: Sequence[str], characters: CharacterClasses | None) -> dict[str, str | None]:
+    """Return letter → the symbol that the model reads, or None.
+
+    Words are made of `letters`. If words are any text, `characters` has their classes instead. Then there is one letter
+    for each pair (class, symbol that the model reads) that occurs for some character.
+    """
+    if characters is None:
+        return {letter: symbol_of(model, letter) for letter in letters}
+    letter_of: dict[tuple[Hashable, str | None], str] = {}
+    readable = _readable_characters(model)
+    for low, high, character_class in characters:
+        for start, end, symbol in _split_range(readable, low, high):
+            candidates = (chr(c) for c in range(start, min(end, start + 128) + 1))
+            printable = next((c for c in candidates if c.isprintable() and not c.isspace()), None)
+            letter_of.setdefault((character_class, symbol), printable or chr(start))
+    order = {symbol: i for i, symbol in enumerate(model.input_symbols)}
+    return {letter_of[key]: key[1] for key in sorted(letter_of, key=lambda key: order.get(key[1] or "", len(order)))}
+
+
+def symbol_of(model: Model, letter: str) -> str | None:
+    """Return the input symbol that a model reads for a letter, or None if it cannot read the letter."""
+    if model.characters is None:
+        return letter if letter in model.input_symbols else None
+    if len(letter) != 1:
+        return None
+    return next((symbol for first, last, symbol in model.characters if first <= ord(letter) <= last), None)
+
+
+def symbol_numbers(model: Model, letters: Sequence[str]) -> np.ndarray:
+    """Return the number of the input symbol that a model reads for each letter."""
+    numbers = {symbol: i for i, symbol in enumerate(model.input_symbols)}
+    symbols = [symbol_of(model, letter) for letter in letters]
+    for letter, symbol in zip(letters, symbols, strict=True):
+        if symbol is None:  # `Comparison.unread` finds such letters earlier
+            raise WordError(f"the letter {shortened(letter)!r} occurs on only one side; compare over common letters")
+    return np.array([numbers[symbol] for symbol in symbols if symbol is not None], dtype=np.int64)
+
+
+def token_numbers(automaton: Automaton, letters: Sequence[str]) -> np.ndarray:
+    """Return the automaton's token for each letter."""
+    return np.array([int(automaton.token_ids([letter])[0]) for letter in letters])
+
+
+def words_of_letters(letters: Sequence[str], length: int, gap: str) -> Words:
+    """Return all words of a length over the letters, in order."""
+    return Words(len(letters) ** length, (gap.join(word) for word in product(letters, repeat=length)))
+
+
+def gap_between(letters: Sequence[str], characters: CharacterClasses | None) -> str:
+    """Return the separator of letters in a word.
+
+    It is empty if every letter is one character. In expressions it is a space, because adjacent digits are one number.
+    """
+    return "" if characters is not None or (is_plain(letters) and not reads_expressions(letters)) else " "
+
+
+def _readable_characters(model: Model) -> list[tuple[int, int, str]]:
+    """Return (first, last, symbol) of the characters that a model reads, in increasing order."""
+    if model.characters is not None:
+        return list(model.characters)
+    if not is_plain(model.input_symbols) or reads_expressions(model.input_symbols):
+        return []
+    return [(ord(symbol), ord(symbol), symbol) for symbol in sorted(model.input_symbols)]
+
+
+def _split_range(ranges: Sequence[tuple[int, int, str]], low: int, high: int) -> Iterator[tuple[int, int, str | None]]:
+    """Split [low, high] at the ranges: yield (first, last, symbol), with None for code points outside of all ranges."""
+    for start, end, symbol in ranges:
+        if end < low or start > high:
+            continue
+        if low < start:
+            yield low, start - 1, None
+        yield max(low, start), min(high, end), symbol
+        low = end + 1
+    if low <= high:
+        yield low, high, None
+
+
+def letter_read_by_model_alone(model: Model, letters: Sequence[str], characters: CharacterClasses | None) -> str | None:
+    """Return a letter that the model reads and a reference with these letters does not have, or None."""
+    if not model.length:
+        return None
+    if model.characters is None and characters is None:
+        return next((symbol for symbol in model.input_symbols if symbol not in letters), None)
+    covered = sorted((first, last) for first, last, *_ in _as_ranges(letters, characters))
+    for low, last, *_ in _as_ranges(model.input_symbols, model.characters):
+        for start, end in covered:
+            if start > low or low > last:
+                break
+            low = max(low, end + 1)
+        if low <= last:
+            points = range(low, min([last, low + 128, *(start - 1 for start, _ in covered if start > low)]) + 1)
+            return next((c for c in map(chr, points) if c.isprintable() and not c.isspace()), chr(low))
+    return None
+
+
+def _as_ranges(letters: Sequence[str], characters: CharacterClasses | None) -> CharacterClasses:
+    """Return letters as ranges of code points, without letters of several characters."""
+    return characters if characters is not None else [(ord(x), ord(x), x) for x in sorted(letters) if len(x) == 1]
+
+
+# The number of answers of a model.
+
+
+def output_count(model: Model) -> int:
+    """Return the number of answers of the problem that the model folder names; 1 if it names none."""
+    return _outputs_of_problem(model) or 1
+
+
+def answer_count(model: Model) -> int:
+    """Return how many of the last symbols of a model are its answers."""
+    return known_answer_count(model) or 1
+
+
+def known_answer_count(model: Model) -> int | None:
+    """Return the number of answers that the model folder states (`outputs`), else that of its problem, else None."""
+    if model.outputs is not None or model.kind == "plt":
+        return model.answer_rows
+    outputs = _outputs_of_problem(model)
+    return None if outputs is None else min(outputs, model.padding)
+
+
+def largest_answer_count(model: Model) -> int:
+    """Return how many symbols at the end of a run can be answers."""
+    return model.symbols_written if model.outputs is None else model.outputs
+
+
+def with_stated_outputs(model: Model) -> Model:
+    """Return the model with `outputs` set if its problem has several answers: a conversion keeps `outputs`."""
+    outputs = output_count(model)
+    if model.outputs is not None or outputs == 1:
+        return model
+    return replace(model, outputs=1 if model.kind == "plt" else min(outputs, model.padding))
+
+
+def _outputs_of_problem(model: Model) -> int | None:
+    try:
+        return max(1, problem_from_json(model.problem).outputs(model.length)) if model.problem else None
+    except UnmaskError:
         return None

@@ -147,7 +147,7 @@ class _Statewise:
             yield tuple(values[i] for i in index), state, derivation
 
     def _after_variable(self, before: Reached, v: int, wanted_value: int | None, missing: set[Request]) -> Reached:
-        """Extend by the letters of a variable, in every way or in those that give it the wanted value."""
+        """Extend by the letters of a variable, in all ways or in those that give it a certain value."""
         reached: Reached = {}
         for (values, state), derivation in before.items():
             pairs = self._relations.get((v, state))
@@ -161,7 +161,7 @@ class _Statewise:
         return reached
 
     def _after_gap(self, before: Reached, length: int) -> Reached:
-        """Extend by all words of a length, on which the parents do not depend."""
+        """Extend by all words of a length, for letters that the parents do not depend on."""
         if not length:
             return before
         reached: Reached = {}

@@ -22,7 +22,7 @@ from unmask.verification.words.network import (
     Network,
     ResultCache,
     TooManyCases,
-    contents,
+    column_bytes,
     distinct_columns,
     pattern_of,
 )
@@ -36,10 +36,14 @@ class SymbolicRow:
     cases: Cases
     vectors: np.ndarray
     numbers: dict[int, "HeadNumbers"] = field(default_factory=dict)
+    """number of a head → the numbers of the row's queries and keys"""
     effective_queries: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
+    """number of a head → (epoch of its scores, effective queries of the row)"""
     head_inputs: dict[tuple[int, int], "HeadInput"] = field(default_factory=dict)
+    """(number of a head, id of its live columns) → what the head reads from the row"""
     logits: np.ndarray | None = None
-    cut_row: "SymbolicRow | None" = None  # the same row, with cases of a single variable
+    cut_row: "SymbolicRow | None" = None
+    """The same row, with cases of a single variable."""
 
 
 class HeadNumbers(NamedTuple):
@@ -100,7 +104,7 @@ class _Numbered:
         """Return the number of each column of an array [entries, columns]."""
         self.empty = columns[:, :0]
         numbers = self.numbers
-        return [numbers.setdefault(content, len(numbers)) for content in contents(columns)]
+        return [numbers.setdefault(content, len(numbers)) for content in column_bytes(columns)]
 
     def array(self) -> np.ndarray:
         """Return all columns so far, [entries, columns]."""

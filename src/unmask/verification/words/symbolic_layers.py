@@ -97,10 +97,12 @@ class Live:
 
 
 def live_for_scores(transformer: Transformer) -> Live:
+    """Return the columns that scores depend on."""
     return _live(transformer, np.zeros(transformer.width, dtype=bool))
 
 
 def live_for_all(transformer: Transformer) -> Live:
+    """Return the columns that scores or logits depend on."""
     last = np.zeros(transformer.width, dtype=bool)
     last[transformer.out.column] = True
     return _live(transformer, last)

@@ -94,7 +94,9 @@ def lengths_that_lack_cases(rows: Sequence[ResourceRow]) -> list[int]:
     return [row.length for row in rows if row.extent.cases != longest.extent.cases]
 
 
-def measure(model: Model, bound: tuple[int, int], extent: Extent, problem: Problem, engine: Engine) -> ResourceRow:
+def measure_resources(
+    model: Model, bound: tuple[int, int], extent: Extent, problem: Problem, engine: Engine
+) -> ResourceRow:
     """Write the model, load it again, run a few words of the problem, and return the resources used."""
     with tempfile.TemporaryDirectory() as scratch:
         model = load(save(model, Path(scratch) / "model"))
