@@ -139,7 +139,7 @@ def argmax(effort: Effort) -> Evidence:
         expected = precision.one * (np.argmax(x, axis=1)[:, None] == np.arange(size))
         require(np.array_equal(output, expected), f"wrong for {size} entries at p = {precision.p}")
         cases += len(x)
-    return Evidence("all vectors where few, else saturated and tied ones, up to 4 entries, p = 1 … 4", cases)
+    return Evidence("vectors of up to 4 entries, all if they are few, else saturated and tied ones, p = 1 … 4", cases)
 
 
 def project(_: Effort) -> Evidence:

@@ -57,8 +57,8 @@ def one_slot_per_node(effort: Effort) -> Evidence:
         require(model.padding == max(1, length - 1), f"{problem} takes {model.padding} slots at N = {length}")
         cases += verdict.cases
     return Evidence(
-        f"one slot per node: {len(LANGUAGES)} problems, words of N = {lengths[0]} … {lengths[-1]}, all where few, "
-        "exactly max(1, ⌈log2 N⌉) steps and max(1, N - 1) slots",
+        f"one slot per node: {len(LANGUAGES)} problems, words of N = {lengths[0]} … {lengths[-1]}, all if they are "
+        "few, exactly max(1, ⌈log2 N⌉) steps and max(1, N - 1) slots",
         cases,
     )
 

@@ -71,8 +71,9 @@ def converter(
             for seed in drawn_seeds
         ]
         return Evidence(
-            f"{len(sources)} random models through {stem}, two words each: every aligned state, the price, no division "
-            f"by zero; {sizes_of(sources)}, p = {', '.join(map(str, precisions))}, {seeds_of(drawn_seeds)}",
+            f"{len(sources)} random models through {stem}, two words each: every aligned state, the size within its "
+            f"bound, no division by zero; {sizes_of(sources)}, p = {', '.join(map(str, precisions))}, "
+            f"{seeds_of(drawn_seeds)}",
             len(sources),
         )
 
@@ -150,7 +151,7 @@ def same_tape(stem: str, *, seeds: int) -> Check:
         if wrong:
             raise Refuted(f"{stem}: random:{wrong[0].seed} with a tape, on {wrong[0].word}: {wrong[0].difference}")
         return Evidence(
-            f"{len(drawn_seeds)} random models through {stem} with and without one tape for both, p = 2, "
+            f"{len(drawn_seeds)} random models through {stem}, without a tape and with the same tape for both, p = 2, "
             f"{seeds_of(drawn_seeds)}",
             len(drawn_seeds),
         )
@@ -174,7 +175,7 @@ def of_transformers(stem: str, attention: Attention, *, seeds: int = 60) -> Chec
             divided += dividing
         return Evidence(
             f"{len(rows)} random transformers of one or two layers through {stem}, on two words each: every row after "
-            f"every layer, the logits, the price; {divided} divide by zero, and so does what they become; "
+            f"every layer, the logits, the size within its bound; {divided} divide by zero, as do their conversions; "
             f"N = {min(rows)} … {max(rows)}, p = 1 … 3, {seeds_of(drawn_seeds)}",
             len(rows),
         )
@@ -202,7 +203,8 @@ def topk_by_threshold(effort: Effort) -> Evidence:
     require(sources, "no random model chooses by its threshold")
     return Evidence(
         f"{len(sources)} random topk models without k through topk_to_mdm, two words each, {sizes_of(sources)}, "
-        f"p = 2, 3; the other {len(drawn_seeds) - len(sources)} of {seeds_of(drawn_seeds)} rank, and are refused",
+        f"p = 2, 3; the other {len(drawn_seeds) - len(sources)} of {seeds_of(drawn_seeds)} rank their slots and are "
+        "refused",
         len(sources),
     )
 
@@ -290,7 +292,7 @@ def with_padded_input(effort: Effort) -> Evidence:
         sources.append(source)
     return Evidence(
         f"{len(sources)} random models through mdm_to_pcot_padded, two padded words each: every aligned state, the "
-        f"price; {sizes_of(sources)}, p = 2, 3, {seeds_of(drawn_seeds)}",
+        f"size within its bound; {sizes_of(sources)}, p = 2, 3, {seeds_of(drawn_seeds)}",
         len(sources),
     )
 
@@ -311,8 +313,8 @@ def dumped(effort: Effort) -> Evidence:
         cases += len(words) * source.steps
         sources.append(source)
     return Evidence(
-        f"residual streams of {len(sources)} random looped models dumped into slots, decoded and read back, after "
-        f"every loop; {sizes_of(sources)}, p = 2, 3, {seeds_of(drawn_seeds)}",
+        f"residual streams of {len(sources)} random looped models, stored in slots and read back after every loop; "
+        f"{sizes_of(sources)}, p = 2, 3, {seeds_of(drawn_seeds)}",
         cases,
     )
 
