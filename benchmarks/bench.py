@@ -40,8 +40,9 @@ from unmask.problems.circuits.circuit_files import write_aiger
 from unmask.reasoners.run_words import answers, run
 from unmask.reasoners.typed_words import read_word
 from unmask.samplers.line_plot import Point, Series, plot, powers
-from unmask.verification.answer_tables import tabled_answers
-from unmask.verification.words.deciders import Encoding, circuit_of, decider_of
+from unmask.verification.answer_tables import answer_many_words
+from unmask.verification.word_encoding import WordEncoding
+from unmask.verification.words.deciders import circuit_of, decider_of
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
@@ -166,11 +167,11 @@ def every_word():
         model = compile_problem(problem, "mdm", length=16)
         words = words_of(model)
         start = time.process_time()
-        tabled = tabled_answers(model, words, engine=FastEngine())
+        answered = answer_many_words(model, words, engine=FastEngine())
         first = time.process_time() - start
-        assert tabled.by == "tables"
-        assert np.flatnonzero(tabled.answers.accepted == 1).tolist() == [0x5555]
-        return first, best(lambda: tabled_answers(model, words, engine=FastEngine()), times=3)
+        assert answered.by == "tables"
+        assert np.flatnonzero(answered.answers.accepted == 1).tolist() == [0x5555]
+        return first, best(lambda: answer_many_words(model, words, engine=FastEngine()), times=3)
 
     measured = [extracted() for _ in range(3)]
     model = compile_problem(problem, "mdm", length=16)
@@ -255,7 +256,7 @@ def _proof_and_abc(model, problem, outputs):
     start = time.process_time()
     assert verify_model(model, method="prove").status == "proved"
     ours = time.process_time() - start
-    letters, encoding = list(model.input_symbols), Encoding(2, model.length)
+    letters, encoding = list(model.input_symbols), WordEncoding(2, model.length)
     netlists = (model, problem_of(problem).specification(model.length))
     theirs = abc_seconds(*(circuit_of(decider_of(netlist, letters, outputs), encoding) for netlist in netlists))
     return {"seconds": ours, "abc": theirs}

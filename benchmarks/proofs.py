@@ -11,8 +11,9 @@ from pysat.solvers import Solver
 
 from unmask.api import compile_problem, convert_model, verify_model
 from unmask.problems.catalogue import parse_problem
-from unmask.verification.words.deciders import Encoding, decider_of, miter
-from unmask.verification.words.sat_sweeping import constant_clause, difference, gate_clauses
+from unmask.verification.word_encoding import WordEncoding
+from unmask.verification.words.deciders import decider_of, miter
+from unmask.verification.words.sat_sweeping import constant_clause, difference_clauses, gate_clauses
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "proof-times.md"
 CONFLICTS = 100_000
@@ -74,7 +75,7 @@ def _miter(model, problem):
     """The model and the specification of its problem as one circuit, and the pairs that must be equal."""
     letters = list(model.input_symbols)
     deciders = decider_of(model, letters, 1), decider_of(problem.specification(model.length), letters, 1)
-    return miter(deciders, Encoding(len(letters), model.length))
+    return miter(deciders, WordEncoding(len(letters), model.length))
 
 
 def _solve(circuit, pairs):
@@ -84,7 +85,7 @@ def _solve(circuit, pairs):
         for k, gate in enumerate(circuit.gates):
             for clause in gate_clauses(circuit.first_gate + k, gate):
                 solver.add_clause(clause)
-        for clause in difference(circuit, pairs)[1]:
+        for clause in difference_clauses(circuit, pairs)[1]:
             solver.add_clause(clause)
         solver.conf_budget(CONFLICTS)
         return solver.solve_limited(), solver.accum_stats()["conflicts"]

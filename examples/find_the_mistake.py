@@ -1,6 +1,6 @@
-"""Find the mistake: one weight of 2,867 is wrong, a thousand words do not show it, and a proof does."""
+"""Find the mistake: one weight of 2,867 is wrong. A thousand words do not show it, but a proof does."""
 
-# %% A model that is right: words that contain abbabb
+# %% A correct model: words that contain abbabb
 from dataclasses import replace
 
 from unmask import Model, compile_problem, first_difference, run_word, verify_model
@@ -25,7 +25,7 @@ def without(model: Model, entry: int) -> Model:
 
 wrong = without(right, 46)
 
-# %% A thousand words do not find it: members, non-members, words one letter off, and any words
+# %% A thousand words do not find it: members, non-members, words one letter away from a member, random words
 print(verify_model(wrong, method="sample", cases=1000).status)
 
 # %% The proof fails, and its counterexample is a word

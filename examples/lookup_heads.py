@@ -1,4 +1,4 @@
-"""The lookup heads of a word problem, in TransformerLens: found, named, and patched. It needs the extra `lens`."""
+"""The lookup heads of a word problem in TransformerLens: find, name and patch them. Needs the extra `lens`."""
 
 # %% Compile the word problem of A5, and write its predictor as a stock BERT
 import json

@@ -8,7 +8,7 @@ source = compile_problem(PROBLEM, "mdm", length=4)
 print(source)
 
 # %% The same model as a looped transformer, a parallel chain of thought and a chain of thought
-# `convert_model` yields the hops as they are made: to a chain of thought they are two theorems.
+# `convert_model` yields one conversion after the other: a chain of thought takes two theorems.
 models = {"mdm": source}
 for kind in ("plt", "pcot", "cot"):
     for theorem, conversion in convert_model(source, kind):
@@ -26,8 +26,8 @@ for kind in ("plt", "pcot", "cot"):
     print(f"{kind:>4} against mdm: {run.status} on {run.cases} words, {proof.status} for every word")
 
 # %% What it costs
-# A conversion knows nothing of the problem and pays for that. Compiled straight into each framework, the same problem
-# takes what stands on the right.
+# A conversion does not use the problem, so its models are larger. The columns on the right are the sizes of the models
+# that are compiled directly for each framework.
 print("     converted            compiled")
 print("     steps  space  width  steps  space  width")
 for kind, model in models.items():

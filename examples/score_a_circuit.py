@@ -1,4 +1,4 @@
-"""Propose a circuit from attention patterns alone, and score it against the circuit that switching off has found."""
+"""Propose a circuit from attention patterns alone, and compare it with the circuit that was found by ablation."""
 
 # %% The truth: which heads and MLPs of a small tree decide what, pass by pass
 import json
@@ -28,7 +28,7 @@ for layer, pattern in enumerate(patterns):
         edges.add((f"token@{source}", f"{layer}.h{head}@{row}"))
 proposed = {"circuits": [{"part": "predictor", "pass": 1, "nodes": sorted(nodes), "edges": sorted(edges)}]}
 
-# %% Attention is not a circuit: it finds the reads of all slots, in a pass that decides two of them, and no MLP
+# %% Attention is not a circuit: the proposal has the reads of all slots in a pass that decides two, and no MLP
 truth = {"circuits": [one for one in truth["circuits"] if (one["part"], one["pass"]) == ("predictor", 1)]}
 for kind, score in score_circuit(proposed, truth).items():
     print(f"{kind}: precision {score.precision:.2f}, recall {score.recall:.2f}")

@@ -1,4 +1,4 @@
-"""What `make bench` calls is there: every program of benchmarks/ can be read, and the history finds a loss."""
+"""Every program of benchmarks/ can be imported, and the history reports a loss of speed."""
 
 import importlib
 import json
@@ -48,6 +48,6 @@ def test_the_multiplier_multiplies():
 
 
 @pytest.mark.usefixtures("benchmark_path")
-def test_a_part_that_is_not_there_is_one_sentence():
+def test_an_unknown_part_is_an_error():
     with pytest.raises(SystemExit, match="there is no part nonsense; parts are a5, regex"):
         importlib.import_module("bench").main(["nonsense"])

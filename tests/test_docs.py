@@ -1,6 +1,6 @@
 """Every `console` block of the documentation is run, and its output compared with what the page shows.
 
-A ```python block with a title is a file that the page tells its reader to write; the commands find it.
+A ```python block with a title is a file that the reader is told to write; the commands use it.
 """
 
 import re
@@ -28,7 +28,7 @@ PARITY = """{"alphabet": ["zero", "one"],
 
 
 def commands(page):
-    """(command, the output that follows it) in order."""
+    """Yield (command, the output that follows it) in order."""
     for block in re.findall(r"^```console\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
         for entry in re.split(r"^\$ ", block, flags=re.M)[1:]:
             command, _, output = entry.partition("\n")
@@ -36,12 +36,12 @@ def commands(page):
 
 
 def files(page):
-    """(name, text) of the files that a page tells its reader to write."""
+    """Return (name, text) of the files that a page tells its reader to write."""
     return re.findall(r'^```python title="([^"]+)"\n(.*?)^```', page.read_text(encoding="utf-8"), re.M | re.S)
 
 
 def comparable(text):
-    """Without times and without blanks at the ends of lines."""
+    """Return the text without times and without blanks at the ends of lines."""
     text = re.sub(r"\b\d+\.\d{3}\b", "0.000", text)
     return "\n".join(line.rstrip() for line in text.splitlines()).strip()
 

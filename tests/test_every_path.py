@@ -1,4 +1,4 @@
-"""One model, all its words, every path to what its slots hold in the end: each gives the integers of the reference.
+"""Every way to compute the last slots of a model on all its words gives the integers of the reference engine.
 
 The paths: the fast engine, classes for every head, chains in the compiled kernel and without a compiler, tables, torch.
 """
@@ -17,7 +17,7 @@ from unmask.export.torch_engine import TorchEngine
 from unmask.numerics.compact import Compact
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
-from unmask.verification.answer_tables import tabled_answers
+from unmask.verification.answer_tables import answer_many_words
 from unmask.weights.kinds import KINDS
 
 
@@ -53,14 +53,14 @@ HERE = [
 
 
 def outcome(model, words, engine, *, by_tables):
-    """The slots of every word, and the errors of those whose run fails."""
-    tabled = tabled_answers(model, words, engine=engine, tables=by_tables)
-    assert tabled.by == ("tables" if by_tables else "engine")
-    return tabled.answers.slots.tolist(), {i: str(error) for i, error in tabled.failed.items()}
+    """Return the slots of every word, and the errors of words whose run fails."""
+    answered = answer_many_words(model, words, engine=engine, tables=by_tables)
+    assert answered.by == ("tables" if by_tables else "engine")
+    return answered.answers.slots.tolist(), {i: str(error) for i, error in answered.failed.items()}
 
 
 def disagreeing(model, monkeypatch):
-    """The paths that do not lead where the reference does."""
+    """Return the paths whose results differ from those of the reference engine."""
     words = all_words(model)
     expected = outcome(model, words, ReferenceEngine(), by_tables=False)
     wrong = []
@@ -92,7 +92,7 @@ def test_a_thousand_random_models(kind, share, monkeypatch):
 
 
 def test_every_path_is_taken(monkeypatch):
-    """Classes and the kernel are what runs where they are asked for, and nowhere else."""
+    """Classes and the kernel run where they are selected, and nowhere else."""
     paths = Counter()
 
     def counting(owner, name):
@@ -119,7 +119,7 @@ def test_every_path_is_taken(monkeypatch):
 
 
 def test_another_rounding_is_noticed(monkeypatch):
-    """Products of the engines that are rounded down: the comparison sees it."""
+    """If the engines round products down, the comparison fails."""
     monkeypatch.setattr(
         Compact, "multiply", lambda self, x, y: self.clip(np.multiply(x, y, dtype=self.wide) >> self.precision.p)
     )

@@ -1,4 +1,4 @@
-"""Expressions: what is evaluated is what is printed."""
+"""Expressions: evaluation agrees with the printed form."""
 
 import doctest
 

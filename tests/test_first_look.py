@@ -1,4 +1,4 @@
-"""`make run`: the first command of the README, in an environment that has the base dependencies alone."""
+"""`make run`: the first command of the README, in an environment with only the base dependencies."""
 
 import fcntl
 import os
@@ -38,7 +38,7 @@ def plain(name):
 
 
 def base_distributions():
-    """The base dependencies and all that they require."""
+    """Return the base dependencies and all their requirements."""
     distributions, open_names = set(), [plain(line) for line in BASE]
     while open_names:
         name = open_names.pop()

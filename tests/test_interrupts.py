@@ -15,13 +15,13 @@ import pytest
 from unmask import files
 from unmask.cli import commands
 from unmask.expressions import N, n
-from unmask.limits import SIGNALS, hear_interrupts, interrupted_by, interruptible, uninterrupted
+from unmask.limits import SIGNALS, handle_interrupts, interrupted_by, interruptible, uninterrupted
 from unmask.verification.lengths.obligations import Arithmetic, Ledger
 
 
 @pytest.fixture(autouse=True)
 def as_before():
-    """A shell that starts tests in the background has interrupts ignored, which `hear_interrupts` would respect."""
+    """A shell that starts tests in the background has interrupts ignored, which `handle_interrupts` would respect."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
@@ -30,14 +30,14 @@ def as_before():
 
 
 class Interrupted:
-    """One that is destroyed while Ctrl-C is pressed."""
+    """An object that is destroyed while Ctrl-C is pressed."""
 
     def __del__(self):
         signal.raise_signal(signal.SIGINT)
 
 
 def test_in_a_destructor_it_is_not_lost(capfd):
-    hear_interrupts()
+    handle_interrupts()
     assert interrupted_by() is None
     with pytest.raises(KeyboardInterrupt):
         del_and_wait()
@@ -63,8 +63,8 @@ def left_behind(_):
 
 
 @pytest.mark.parametrize("clear", [taken_away, left_behind])
-def test_what_is_being_taken_away_is_gone_before_it_is_heard(clear, tmp_path, monkeypatch):
-    """A folder of which half is left would be left for good."""
+def test_a_removal_ends_before_an_interrupt_is_raised(clear, tmp_path, monkeypatch):
+    """A half-removed folder would never be removed completely."""
     unlink = os.unlink
 
     def struck(*arguments, **options):
@@ -77,7 +77,7 @@ def test_what_is_being_taken_away_is_gone_before_it_is_heard(clear, tmp_path, mo
         (tmp_path / "f" / name).touch()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(os, "unlink", struck)
-    hear_interrupts()
+    handle_interrupts()
     with pytest.raises(KeyboardInterrupt):
         clear(tmp_path / "f")
     assert [path.name for path in tmp_path.iterdir()] == ([] if clear is taken_away else ["f"])
@@ -99,17 +99,17 @@ def test_an_error_that_a_library_makes_of_it_is_an_interrupt(monkeypatch, capfd)
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_whoever_ends_it_nothing_is_left_behind(number, tmp_path, monkeypatch, capfd):
+def test_no_signal_leaves_files_behind(number, tmp_path, monkeypatch, capfd):
     """Ctrl-C, `kill`, and a terminal that is closed: all while a folder is being written."""
     if signal.getsignal(number) is signal.SIG_IGN:  # under nohup, which a command respects
         signal.signal(number, signal.SIG_DFL)
-    write = files._write
+    write = files._write_and_sync
 
     def struck(path, content):
         write(path, content)
         signal.raise_signal(number)
 
-    monkeypatch.setattr(files, "_write", struck)
+    monkeypatch.setattr(files, "_write_and_sync", struck)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", shlex.split("unmask compile a --length 2 --to mdm --out m --json"))
     with pytest.raises(SystemExit) as end:
@@ -123,9 +123,9 @@ def test_whoever_ends_it_nothing_is_left_behind(number, tmp_path, monkeypatch, c
 
 
 def test_while_the_solver_works():
-    """The solver neither takes the signal for itself nor keeps us waiting."""
+    """The solver does not consume the signal and does not delay it."""
     pytest.importorskip("z3")
-    hear_interrupts()
+    handle_interrupts()
     arithmetic = Arithmetic(Ledger(), 2)
     row = arithmetic.row()
 
@@ -185,7 +185,7 @@ def removed(finished):
 
 @pytest.mark.parametrize("work", [created, removed])
 def test_an_interrupt_waits_until_files_are_where_they_belong(work):
-    hear_interrupts()
+    handle_interrupts()
     finished = []
     with pytest.raises(KeyboardInterrupt):
         work(finished)
@@ -193,7 +193,7 @@ def test_an_interrupt_waits_until_files_are_where_they_belong(work):
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("function", ["_temporary_folder", "make_folders", "_move_folder", "_remove"])
+@pytest.mark.parametrize("function", ["_temporary_folder", "make_folders", "_move_folder", "_remove_files"])
 def test_a_signal_at_any_place_of_writing_leaves_nothing(function, number, tmp_path, monkeypatch, capfd):
     original = getattr(files, function)
 

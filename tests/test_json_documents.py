@@ -1,4 +1,4 @@
-"""Documents from anywhere: what msgspec reports becomes one sentence that names the key and what it must be."""
+"""Untrusted documents: a report of msgspec becomes one message that names the key and its expected value."""
 
 from typing import Annotated, Any
 
@@ -35,7 +35,7 @@ def test_what_fits_is_read():
 
 
 @pytest.mark.parametrize(
-    ("document", "sentence"),
+    ("document", "message"),
     [
         ([], "it must be an object"),
         (None, "it must be an object"),
@@ -58,15 +58,15 @@ def test_what_fits_is_read():
     ],
     ids=ascii,
 )
-def test_what_does_not_fit_is_named(document, sentence):
+def test_what_does_not_fit_is_named(document, message):
     with pytest.raises(UnmaskError) as caught:
         read_document(document, Tree, ERRORS, name="it")
-    assert str(caught.value).startswith(sentence)
+    assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("key", ["x" * 10**6, "{name}", "a\nb", "` - at `$.root`"])
-def test_no_key_breaks_the_sentence(key):
+def test_no_key_breaks_the_message(key):
     with pytest.raises(UnmaskError, match=r"^it .*; remove it$") as caught:
         read_document({"sort": "oak", key: 1}, Tree, ERRORS, name="it")
     assert len(str(caught.value)) < 200

@@ -1,4 +1,4 @@
-"""A budget ends what is within it, says how far it came, and refuses what is foreseen to be too much."""
+"""A budget stops the work inside it, reports its progress, and refuses work that is too large in advance."""
 
 import gc
 import json
@@ -16,7 +16,7 @@ from command_line import in_this_process
 from unmask import limits
 from unmask.cli.options import PATIENCE, budgeted, read_bytes
 from unmask.errors import OutOfTime, TooLarge
-from unmask.limits import DEFAULT_MEMORY, Budget, check, current, foresee, in_words, stage
+from unmask.limits import DEFAULT_MEMORY, Budget, check, check_memory, current, size_text, stage
 
 
 def test_work_without_an_end_ends_with_its_time():
@@ -34,16 +34,16 @@ def test_work_without_an_end_ends_with_its_time():
 
 
 @pytest.mark.parametrize("seconds", ["inf", "1e300", "1e18", "1e9"])
-def test_a_time_that_nobody_waits_for_is_no_error(seconds, tmp_path):
+def test_a_huge_time_limit_is_not_an_error(seconds, tmp_path):
     code, printed = in_this_process(f"unmask compile ab --length 2 --to mdm --out m --timeout {seconds}", tmp_path)
     assert code == 0, printed
 
 
-def test_who_goes_on_after_an_error_does_not_go_on_after_the_end_of_time():
+def test_loops_that_skip_errors_stop_at_the_time_limit():
     def work():
         try:
             check()
-        except Exception:  # as those do who must not hold it back
+        except Exception:  # like loops that skip bad words
             return
 
     with Budget(seconds=0), pytest.raises(OutOfTime):
@@ -62,24 +62,24 @@ def test_memory_is_measured_while_work_goes_on():
     def work():
         for _ in stage("filling", range(1000)):
             blocks.append(np.ones(1 << 20))
-            current().look(0)
+            current().measure(0)
 
     with (
         Budget(memory=64 << 20),
         pytest.raises(TooLarge, match=r"has taken .* MB of memory at filling \(.* of 1,000\), beyond .* 64\.0 MB"),
     ):
         work()
-    assert len(blocks) < 100  # memory that was freed before is taken first, and counts for nothing
+    assert len(blocks) < 100  # memory that was freed before is used first and is not counted
 
 
-def test_what_is_foreseen_to_be_too_much_is_refused_with_the_number_and_the_flag():
+def test_a_size_beyond_the_limit_is_refused_with_the_number_and_the_flag():
     with Budget(memory=1 << 20):
-        foresee(1 << 20, "a run")
+        check_memory(1 << 20, "a run")
         with pytest.raises(TooLarge, match=r"a run would take about 1\.1 MB .* 1\.0 MB; .* --limit 1048577"):
-            foresee((1 << 20) + 1, "a run")
-    foresee(DEFAULT_MEMORY, "without a budget, the default")
+            check_memory((1 << 20) + 1, "a run")
+    check_memory(DEFAULT_MEMORY, "without a budget, the default")
     with pytest.raises(TooLarge):
-        foresee(DEFAULT_MEMORY + 1, "without a budget, the default")
+        check_memory(DEFAULT_MEMORY + 1, "without a budget, the default")
 
 
 def test_stages_are_shown_as_they_open_and_close():
@@ -87,8 +87,8 @@ def test_stages_are_shown_as_they_open_and_close():
     with Budget(show=lambda stages: lines.append([(s.label, s.done, s.total) for s in stages])):
         for _ in stage("outer", [1, 2]):
             for _ in stage("inner", iter("ab")):
-                current().look(0)
-        current().look(0)
+                current().measure(0)
+        current().measure(0)
     assert [("outer", 1, 2), ("inner", 1, None)] in lines
     assert lines[-1] == []
 
@@ -105,13 +105,13 @@ def test_other_numbers_are_refused(text):
 
 
 @pytest.mark.parametrize(("size", "text"), [(1, "1 bytes"), (1024, "1.0 KB"), (1025, "1.1 KB"), (1 << 40, "1,024 GB")])
-def test_sizes_are_said_and_never_made_smaller(size, text):
-    assert in_words(size) == text
+def test_sizes_are_rounded_up(size, text):
+    assert size_text(size) == text
 
 
 def test_a_sample_without_end_is_unknown_when_the_time_is_over(tmp_path):
     assert in_this_process("unmask compile '(a|b)*abb' --length 64 --to mdm --out m", tmp_path)[0] == 0
-    assert in_this_process("unmask verify m --cases 1", tmp_path)[0] == 0  # so that nothing is left to be imported
+    assert in_this_process("unmask verify m --cases 1", tmp_path)[0] == 0  # so that everything is imported
     code, printed = in_this_process(f"unmask verify m --method sample --cases {10**12} --timeout 2 --json", tmp_path)
     verdict = json.loads(printed)
     assert (code, verdict["verdict"]) == (2, "unknown")
@@ -156,10 +156,10 @@ def test_every_long_command_keeps_to_its_limit(name, tmp_path):
 
 
 def test_the_end_of_time_is_not_lost_in_a_callback_of_a_weak_reference():
-    """There an exception is printed and forgotten; the alarm waits until it is over."""
+    """In such a callback an exception is printed and ignored, so the alarm waits until the callback ends."""
     from weakref import WeakKeyDictionary
 
-    from unmask.limits import must_wait
+    from unmask.limits import must_postpone
 
     events = []
 
@@ -170,7 +170,7 @@ def test_the_end_of_time_is_not_lost_in_a_callback_of_a_weak_reference():
 
     class Watching(dict):
         def __delitem__(self, entry):
-            events.append(must_wait(sys._getframe()))
+            events.append(must_postpone(sys._getframe()))
             super().__delitem__(entry)
 
     table.data = Watching()
@@ -178,19 +178,19 @@ def test_the_end_of_time_is_not_lost_in_a_callback_of_a_weak_reference():
     del key
     gc.collect()
     assert events == [True]
-    assert not must_wait(sys._getframe())
+    assert not must_postpone(sys._getframe())
 
 
 def test_a_signal_waits_for_the_callback_of_an_import_lock():
-    """Python prints and ignores what such a callback raises: the signal would be lost, and leave a traceback."""
+    """Python prints and ignores exceptions of such a callback: the signal would be lost and print a traceback."""
     from importlib import _bootstrap  # ty: ignore[unresolved-import]
 
-    from unmask.limits import must_wait
+    from unmask.limits import must_postpone
 
     events = []
     lock = _bootstrap._get_module_lock("no module of this name")
     before = sys.getprofile()
-    sys.setprofile(lambda frame, *_: events.append(must_wait(frame)) if frame.f_code.co_name == "cb" else None)
+    sys.setprofile(lambda frame, *_: events.append(must_postpone(frame)) if frame.f_code.co_name == "cb" else None)
     try:
         del lock
     finally:
@@ -199,8 +199,8 @@ def test_a_signal_waits_for_the_callback_of_an_import_lock():
     assert all(events)
 
 
-def test_who_clears_up_when_the_time_is_over_is_not_cut_off():
-    """The alarm rings again where nobody has listened, but not at once: what was begun is taken away first."""
+def test_cleaning_up_after_the_time_limit_is_not_interrupted():
+    """The alarm is repeated if it was ignored, but with a delay in which cleaning up can finish."""
     cleared = []
 
     def work():
@@ -219,17 +219,17 @@ def test_who_clears_up_when_the_time_is_over_is_not_cut_off():
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
-def test_nobody_is_told_the_time_behind_the_door():
-    """An alarm that was on its way when the work was done has nothing to say."""
+def test_no_alarm_arrives_after_the_budget_is_closed():
+    """An alarm that arrives after the work has ended does nothing."""
     with budgeted(None, limit=None, timeout=0.1):
-        tell = signal.getsignal(signal.SIGALRM)
+        on_alarm = signal.getsignal(signal.SIGALRM)
     time.sleep(0.1)
     for _ in range(2 * PATIENCE):
-        tell(signal.SIGALRM, None)
+        on_alarm(signal.SIGALRM, None)
 
 
 def test_numbers_beyond_those_of_the_machine(tmp_path):
-    """So many words nobody waits for, and as a number of words they are as good as any."""
+    """A huge number of words is accepted, and the time limit ends the work."""
     assert in_this_process("unmask compile '(a|b)*abb' --length 40 --to mdm --out m", tmp_path)[0] == 0
     code, printed = in_this_process(f"unmask verify m --method sample --cases {10**30} --timeout 1 --json", tmp_path)
     assert (code, json.loads(printed)["verdict"]) == (2, "unknown")
@@ -253,7 +253,7 @@ def test_work_that_would_take_minutes_is_refused_with_an_estimate(monkeypatch, t
     with limits.Budget(seconds=seconds):
         if refused:
             with pytest.raises(TooLarge, match=r"a run would take about 5\d\d seconds; allow it with --timeout 1"):
-                limits.foresee_time(work, "a run")
+                limits.run_unless_long(work, "a run")
         else:
-            assert limits.foresee_time(work, "a run") == "done"
-    assert limits.foresee_time(work, "a run") == "done"  # outside a budget nothing is refused
+            assert limits.run_unless_long(work, "a run") == "done"
+    assert limits.run_unless_long(work, "a run") == "done"  # outside a budget nothing is refused

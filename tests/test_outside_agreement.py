@@ -1,4 +1,4 @@
-"""Every run of the library, once more by a reader that knows only the format page and shares no code.
+"""Runs of the library are repeated by a reader that knows only the format page and shares no code.
 
 Random models of every kind, over all lengths 0 … 6 and p = 1 … 4, deterministic and sampled: canvas, output and
 verdict must agree symbol by symbol, and so must errors. `make check-long` takes more seeds.
@@ -11,17 +11,18 @@ import pytest
 
 import folder_by_hand
 import outside_reader
-from unmask.api import ENGINES, compile_problem, load_model, result, run_word, save_model
+from unmask.api import ENGINES, compile_problem, load_model, run_word, save_model
 from unmask.errors import AttendsToNothing, EditsWrittenSlot
+from unmask.traces.trace import result
 from unmask.weights.kinds import KINDS
 
 SEEDS = range(28)
 MORE = range(28, 78)
-loaded = lru_cache(maxsize=64)(load_model)  # no folder changes once it was read
+loaded = lru_cache(maxsize=64)(load_model)  # folders do not change after they are read
 
 
 def shape(seed):
-    """Length and precision of a seed: 7 and 4 have no common factor, so that all pairs come."""
+    """Return the length and the precision of a seed; 7 and 4 have no common factor, so all pairs occur."""
     return seed % 7, 1 + seed % 4
 
 
@@ -44,7 +45,7 @@ def theirs(folder, word, **options):
 
 
 def words(seed, length):
-    """Two words of a length, different ones for different seeds."""
+    """Return two words of a length, which depend on the seed."""
     everything = list(product("ab", repeat=length))
     return sorted({"".join(everything[(seed * k) % len(everything)]) for k in (3, 5)})
 

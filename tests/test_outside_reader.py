@@ -28,7 +28,7 @@ def write_safetensors(path, tensors):
 
 
 def dense(matrix, dtype="I8", width=None):
-    """A dense tensor from a list of rows."""
+    """Return a dense tensor from a list of rows."""
     shape = [len(matrix), len(matrix[0]) if matrix else width]
     return (dtype, shape, [value for row in matrix for value in row])
 
@@ -38,7 +38,7 @@ def vector(values):
 
 
 def sparse(name, entries, shape, dtype="I16"):
-    """The four tensors of a sparse one, from (row, column, value) in any order."""
+    """Return the four tensors of a sparse matrix, from (row, column, value) in any order."""
     rows, columns, values = zip(*entries, strict=True) if entries else ((), (), ())
     count = [len(entries)]
     return {
@@ -180,7 +180,7 @@ def planner(selected, rows):
 def test_mdm_without_layers(tmp_path):
     """A mask becomes a, an a becomes 1; the input a is left alone."""
     predictor = table({2: 0, 0: 5}, 3)
-    predictor["out"][2][2 * 6 + 2] = B  # the mask's own row would win, were it not left out
+    predictor["out"][2][2 * 6 + 2] = B  # the mask's own row would win if it were not excluded
     models = {"planner": planner({0, 2}, 3), "predictor": predictor}
     result = run(folder(tmp_path, "mdm", models, steps=2, padding=2), "a")
     assert result == {
@@ -289,7 +289,7 @@ def test_a_row_that_attends_to_nothing_is_named(tmp_path):
 
 
 def test_pcot_predicts_a_block_at_a_time(tmp_path):
-    """Row r of the string decodes by its position; nothing is left out, not even the mask."""
+    """Row r of the string decodes by its position; no symbol is excluded, not even the mask."""
     logits = [unit(6, symbol) for symbol in (0, 1, 2, 4, 5)]
     path = folder(
         tmp_path,
@@ -306,7 +306,7 @@ def test_pcot_predicts_a_block_at_a_time(tmp_path):
     assert result["accepted"] is True
 
 
-def test_begin_stands_at_position_0_and_is_not_counted(tmp_path):
+def test_begin_is_at_position_0_and_is_not_counted(tmp_path):
     path = folder(
         tmp_path,
         "cot",

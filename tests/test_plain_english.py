@@ -1,4 +1,4 @@
-"""Pages use standard words: the phrases that the project's writing avoids do not come back."""
+"""Pages use standard words instead of the phrases that the project avoids."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ MOST = 10
 
 
 def phrases(page):
-    """(line, phrase) of every avoided phrase of a page."""
+    """Yield (line, phrase) for every avoided phrase of a page."""
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         for match in AVOIDED.finditer(line):
             yield number, match[0]
@@ -35,7 +35,7 @@ def test_an_avoided_phrase_is_found(text, tmp_path):
     assert list(phrases(page))
 
 
-def test_a_plain_sentence_passes(tmp_path):
+def test_plain_english_passes(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("There is no such file. It is no longer used. The model is compared with its problem.")
     assert list(phrases(page)) == []

@@ -18,7 +18,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "reference" / "api.md"
 
 
 def failures(text, name="example"):
-    """What the examples of a text print instead of what it shows; None if it has no example."""
+    """Return the wrong outputs of the examples in a text; None if it has no example."""
     names = {public: getattr(unmask, public) for public in unmask.__all__}
     test = FINDER.get_doctest(inspect.cleandoc(text), names, name, None, None)
     messages = []
@@ -45,7 +45,7 @@ def test_the_reference_lists_these_names_and_no_others():
 
 
 def short_signature(name, function):
-    """Name, parameters and defaults, without annotations."""
+    """Return name, parameters and defaults, without annotations."""
     parameters = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parameters:
@@ -134,7 +134,7 @@ SHOWN = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "examples/**/*.py", "ex
 
 
 def deep_imports(root):
-    """Imports from deeper than `unmask.<package>`, by file and line."""
+    """Yield imports from deeper than `unmask.<package>`, by file and line."""
     files = [file for pattern in SHOWN for file in sorted(root.glob(pattern))]
     for file in files:
         for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1):

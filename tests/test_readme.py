@@ -20,7 +20,7 @@ GROUPS = {
 
 
 def table(first_header):
-    """The rows of the table whose header begins so, as lists of cells; the header is not among them."""
+    """Return the rows, without the header, of the table whose header begins like this, as lists of cells."""
     lines = README.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith(f"| {first_header} |"))
     rows = []
@@ -64,7 +64,7 @@ def test_files_that_the_readme_links_to_are_there():
     assert [target for target in targets if not (ROOT / target).exists()] == []
 
 
-def test_who_is_cited():
+def test_citations():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     title = re.search(r'title: "(On the [^"]+)"', citation)
     assert title is not None

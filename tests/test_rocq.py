@@ -1,4 +1,4 @@
-"""The proofs, as far as that goes without coqc: what they say about the package, and what the page says of them."""
+"""The proofs, as far as they can be checked without coqc: their statements about the package, and their page."""
 
 import re
 import shutil
@@ -83,7 +83,7 @@ def test_a_gap_is_refused(scripts, tmp_path, monkeypatch):
 
 @pytest.mark.skipif(shutil.which("coqc") is None, reason="needs coqc")
 @pytest.mark.parametrize("keyword", ["Theorem", "Remark", "Definition"])
-def test_an_axiom_is_refused_by_whatever_keyword_it_is_used(scripts, tmp_path, monkeypatch, keyword):
+def test_an_axiom_is_refused_under_every_keyword(scripts, tmp_path, monkeypatch, keyword):
     check, _ = scripts
     (tmp_path / "_CoqProject").write_text("-Q . Unmask\nGap.v\n")
     (tmp_path / "Gap.v").write_text(f"Context (gap : False).\n{keyword} empty : 0 = 1.\nProof. destruct gap. Qed.\n")
@@ -141,7 +141,7 @@ def test_weights_that_are_not_integers_are_refused(scripts):
         shipped._dense({"embed": np.array([[0.5]])})
 
 
-def test_an_entry_that_stands_twice_is_refused(scripts):
+def test_a_duplicate_entry_is_refused(scripts):
     _, shipped = scripts
     twice = {"row": [0, 0], "col": [1, 1], "val": [1, 2], "shape": [1, 2]}
     with pytest.raises(SystemExit, match="an entry of embed twice"):
@@ -161,7 +161,7 @@ def test_an_entry_that_stands_twice_is_refused(scripts):
     ],
 )
 def test_a_folder_of_another_model_is_refused(scripts, tmp_path, change, where):
-    """With the same weights: what they do depends on the config, too."""
+    """The weights are the same, but the behaviour also depends on the config."""
     _, shipped = scripts
     config = shipped.Folder.read(save_model(compile_problem("a*b*", "mdm", length=3), tmp_path / "model")).config
     shipped.refuse_other_models(config, 3, 2)
@@ -181,7 +181,7 @@ def test_a_folder_that_reads_fewer_letters_is_refused(scripts, tmp_path):
 
 @pytest.mark.usefixtures("scripts")
 def test_random_models_are_written_as_the_package_computes_them(tmp_path):
-    """The equations that Rocq must prove say what the engine gives: a flipped weight changes them."""
+    """The equations that Rocq must prove contain the results of the engine: a flipped weight changes them."""
     import definitions
 
     weights = {
@@ -198,7 +198,7 @@ def test_random_models_are_written_as_the_package_computes_them(tmp_path):
 
 @pytest.mark.usefixtures("scripts")
 def test_converted_chains_are_written_as_the_package_converts_them(tmp_path):
-    """The equations that Rocq must prove hold the package's weights: a flipped weight of the source changes them."""
+    """The equations that Rocq must prove contain the package's weights: a flipped weight of the source changes them."""
     import conversions
     import definitions
 
@@ -214,7 +214,7 @@ def test_converted_chains_are_written_as_the_package_converts_them(tmp_path):
 
 
 def test_a_monoid_is_read_off_the_weights(scripts, tmp_path):
-    """The language of the folder, by the table that was read: a*b* on all words of three letters."""
+    """The table that was read defines the language of the folder: a*b* on all words of three letters."""
     _, shipped = scripts
     folder = shipped.Folder.read(save_model(compile_problem("a*b*", "mdm", length=3), tmp_path / "model"))
     reading = shipped.read_monoid(folder)

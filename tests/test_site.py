@@ -1,4 +1,4 @@
-"""The documentation site: built with warnings as errors, whole, and without a word from the network."""
+"""The documentation site: built with warnings as errors, complete, and without requests to the network."""
 
 import re
 import subprocess
@@ -26,7 +26,7 @@ NAMED_ONLY = {"canonical", "next", "prev", "alternate"}  # relations of a <link>
 
 
 class Page(HTMLParser):
-    """What a page loads, where it links to, and which anchors it has."""
+    """The resources that a page loads, its links and its anchors."""
 
     def __init__(self, text):
         super().__init__()
@@ -85,7 +85,7 @@ def test_links_and_images_resolve(pages):
 
 
 def outside(site, pages):
-    """What would be loaded from the network."""
+    """Return the resources that would be loaded from the network."""
     for path, page in pages.items():
         for target in page.loads:
             if urlsplit(target).netloc:
@@ -134,7 +134,7 @@ def test_every_public_name_is_in_the_reference(site):
 
 
 def test_pictures_can_be_read_in_the_dark():
-    """Each has a background of its own, and colours for both schemes."""
+    """Each picture has its own background, and colours for both schemes."""
     pictures = sorted((ROOT / "docs" / "pictures").rglob("*.svg"))
     assert pictures
     for picture in pictures:

@@ -1,4 +1,4 @@
-"""Whole or not at all: what stood there before stands there after anything went wrong, and nothing beside it."""
+"""Files are written completely or not at all: after any failure the old content is there, and no temporary file."""
 
 import os
 import re
@@ -44,10 +44,10 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def test_a_long_name_is_a_name(tmp_path):
-    """What it is called while it is written is no longer than files may be called."""
+    """The temporary name is not longer than file names may be."""
     for name in ("n" * 255, "😀" * 63):
         write_folder(tmp_path / name, [("x", b"1")], check=anything)
-        write_folder(tmp_path / name, [("x", b"2")], check=anything)  # replaced, beside an old one that is hidden
+        write_folder(tmp_path / name, [("x", b"2")], check=anything)  # replaced, next to a hidden leftover
         assert names(tmp_path) == [name]
         assert (tmp_path / name / "x").read_bytes() == b"2"
         (tmp_path / name / "x").unlink()
@@ -73,7 +73,7 @@ def test_a_full_disk_leaves_the_old_folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_place_that_is_refused_is_left_alone(tmp_path, times):
-    """Before the work, or by the time that it is done."""
+    """The check refuses before the work, or after it."""
     targets = []
 
     def check(target):

@@ -55,7 +55,7 @@ def older_python(published: str) -> str:
     return str(Path(published).absolute() / "transformers-4.49" / "bin" / "python")
 
 
-def printed(script: str, published: str | None) -> str:
+def output_of(script: str, published: str | None) -> str:
     """Run a script in its own process and return its output."""
     python = sys.executable
     if needs_published(script):
@@ -69,33 +69,38 @@ def with_output(page: str, published: str | None) -> str:
     script, output = script_and_output(page)
     if needs_published(script) and published is None:
         return page
-    return page.replace(f"```text\n{output}```", f"```text\n{printed(script, published)}```")
+    return page.replace(f"```text\n{output}```", f"```text\n{output_of(script, published)}```")
 
 
-def measured(published: str | None) -> dict[str, Report]:
+def measure_samplers(published: str | None) -> dict[str, Report]:
     """Return name → report on the quick set; published code runs in its own process."""
     reports = {
         "LLaDA2Pipeline": check_sampler("diffusers:LLaDA2Pipeline"),
         "BlockRefinementScheduler": check_sampler("diffusers:BlockRefinementScheduler"),
     }
-    if published is None:
-        return reports
-    with tempfile.TemporaryDirectory() as exported:
-        for name, (form, _) in SAMPLERS.items():
-            models, python = "quick", sys.executable
-            if form is not None:
-                folders = [Path(exported) / f"{row.name}-{form}" for row in chosen_rows("quick")]
-                for row, folder in zip(chosen_rows("quick"), folders, strict=True):
-                    if not folder.exists():
-                        write_bench_folder(row, folder, form)
-                models, python = ",".join(map(str, folders)), older_python(published)
-            environment = {**os.environ, "PYTHONPATH": str(BENCH.parents[1] / "src")}
-            command = [python, PROGRAM, published, name, models]
-            process = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-            report = json.loads(process.stdout)
-            outcomes = [CheckOutcome(**outcome) for outcome in report["outcomes"]]
-            reports[name] = Report(name, outcomes, [MeasuredRun(**run) for run in report["runs"]])
+    if published is not None:
+        with tempfile.TemporaryDirectory() as exported:
+            for name, (form, _) in SAMPLERS.items():
+                reports[name] = measured_published(published, name, form, Path(exported))
     return reports
+
+
+def measured_published(published: str, name: str, form: str | None, exported: Path) -> Report:
+    """Run the checks of a published sampler, on models that are exported to a folder if it needs another form."""
+    models, python = "quick", sys.executable
+    if form is not None:
+        rows = chosen_rows("quick")
+        folders = [exported / f"{row.name}-{form}" for row in rows]
+        for row, folder in zip(rows, folders, strict=True):
+            if not folder.exists():
+                write_bench_folder(row, folder, form)
+        models, python = ",".join(map(str, folders)), older_python(published)
+    environment = {**os.environ, "PYTHONPATH": str(BENCH.parents[1] / "src")}
+    command = [python, PROGRAM, published, name, models]
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    report = json.loads(process.stdout)
+    outcomes = [CheckOutcome(**outcome) for outcome in report["outcomes"]]
+    return Report(name, outcomes, [MeasuredRun(**run) for run in report["runs"]])
 
 
 def table(reports_of: dict[str, Report]) -> str:
@@ -149,7 +154,9 @@ def main() -> None:
     if "--scripts" in sys.argv:
         return
     text = INDEX.read_text(encoding="utf-8")
-    INDEX.write_text(REGION.sub(lambda match: match[1] + table(measured(published)) + match[2], text), encoding="utf-8")
+    INDEX.write_text(
+        REGION.sub(lambda match: match[1] + table(measure_samplers(published)) + match[2], text), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

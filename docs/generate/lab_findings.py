@@ -309,7 +309,7 @@ def runs(cells: Cells) -> str:
 
 
 def facts(cells: Cells) -> str:
-    """Return what was run of each preset, and which versions made it."""
+    """Return the number of runs of each preset, and the versions of the packages that made them."""
     results = _results(cells)
     parts = []
     for name in PRESETS:

@@ -89,11 +89,11 @@ _ELSEWHERE = {
 __getattr__, __dir__ = lazy_names(__name__, {name: _ELSEWHERE.get(name, "unmask.api") for name in __all__})
 
 
-def _framed(trace: "Trace") -> str:
+def _html_frame(trace: "Trace") -> str:
     """How a notebook shows a trace."""
-    from unmask.viewer.html_page import framed
+    from unmask.viewer.html_page import html_frame
 
-    return framed(trace)
+    return html_frame(trace)
 
 
-draw_with(_framed)
+draw_with(_html_frame)

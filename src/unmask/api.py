@@ -9,7 +9,7 @@
     model × problem ──verify_model──▶ verdict   verification/  one model, every word of its length
     problem ──prove_family──▶ verdict           verification/lengths/      every length at once
     theorem ──prove_conversion──▶ verdict       verification/conversions/  every source model at once
-    problem ──compare_frameworks──▶ rows        verification/compare.py
+    problem ──compare_frameworks──▶ rows        verification/resources.py
     model ──sample_law──▶ law of its samples    reasoners/sampled_law.py
 
 Two arrows have packages of their own, which use this module: `export.export_model` (model → checkpoint, GGUF, torch
@@ -32,17 +32,17 @@ from unmask.engines.engine import Engine, Watch
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import ProblemError, UnmaskError
-from unmask.limits import foresee_time
+from unmask.limits import run_unless_long
 from unmask.problems.catalogue import parse_problem, problem_from_json
 from unmask.problems.program_problems import program_problem
 from unmask.reasoners.decoding import Tape
 from unmask.reasoners.planners import parse_planner
-from unmask.reasoners.run_words import Answers, run, run_each, words_at_once
+from unmask.reasoners.run_words import Answers, run, run_each
 from unmask.reasoners.typed_words import read_word, read_words
-from unmask.traces.trace import Trace, outputs_of, result
+from unmask.traces.trace import Trace
 from unmask.traces.trace_differences import first_difference
-from unmask.verification.compare import ResourceRow, measure
-from unmask.verification.words.references import answer_count, output_count, with_stated_outputs
+from unmask.verification.resources import ResourceRow, measure_resources
+from unmask.verification.words.references import with_stated_outputs
 from unmask.weights.kinds import Kind
 from unmask.weights.model import Model
 from unmask.weights.storage import check_replaceable
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ENGINES",
     "Decided",
-    "answer_count",
     "check_replaceable",
     "compare_frameworks",
     "compile_again",
@@ -70,14 +69,11 @@ __all__ = [
     "decide_words",
     "generate",
     "load_model",
-    "output_count",
-    "outputs_of",
     "problem_accepts",
     "problem_name",
     "problem_states",
     "prove_conversion",
     "prove_family",
-    "result",
     "run_both",
     "run_word",
     "run_words",
@@ -85,7 +81,6 @@ __all__ = [
     "save_model",
     "tape_of",
     "verify_model",
-    "words_at_once",
 ]
 
 ENGINES: dict[str, type[Engine]] = {"fast": FastEngine, "reference": ReferenceEngine}
@@ -229,20 +224,20 @@ def decide_words(
         >>> decide_words(model, ["aabb", "abab"]).accepted
         [True, False]
     """
-    from unmask.verification.answer_tables import tabled_answers
+    from unmask.verification.answer_tables import answer_many_words
 
     tokens, which, unreadable = read_words(model, words)
-    tabled = tabled_answers(model, tokens, engine=engine or FastEngine(), tables=tables, expected=expected)
-    slots = np.zeros((len(words), tabled.answers.slots.shape[1]), dtype=np.int64)
-    slots[which] = tabled.answers.slots
-    errors: dict[int, UnmaskError] = {int(which[i]): error for i, error in tabled.failed.items()}
-    return Decided(model, slots, {**unreadable, **errors}, tabled.by)
+    answered = answer_many_words(model, tokens, engine=engine or FastEngine(), tables=tables, expected=expected)
+    slots = np.zeros((len(words), answered.answers.slots.shape[1]), dtype=np.int64)
+    slots[which] = answered.answers.slots
+    errors: dict[int, UnmaskError] = {int(which[i]): error for i, error in answered.failed.items()}
+    return Decided(model, slots, {**unreadable, **errors}, answered.by)
 
 
 def run_both(model: Model, word: str | Sequence[str], **options: Any) -> Trace:
     """Run the fast engine and the reference, compare all that they computed, and return the trace of the former."""
     fast, reference = (
-        foresee_time(
+        run_unless_long(
             partial(run_word, model, word, engine=engine, record=True, **options), f"a run of the {name} engine"
         )
         for name, engine in (("fast", FastEngine()), ("reference", ReferenceEngine()))
@@ -377,10 +372,10 @@ def prove_conversion(
         >>> prove_conversion("cot_to_pcot").status
         'proved'
     """
-    from unmask.verification.conversions.prove_conversions import every_source
+    from unmask.verification.conversions.prove_conversions import prove_theorem
 
     shaped = load_model(like) if isinstance(like, Path) else like
-    return every_source(stem, precision, engine or FastEngine(), to=kind, like=shaped, lengths=lengths)
+    return prove_theorem(stem, precision, engine or FastEngine(), to=kind, like=shaped, lengths=lengths)
 
 
 def compare_frameworks(
@@ -402,7 +397,7 @@ def compare_frameworks(
         for kind in compiler.kinds:
             model = compile_problem(problem, kind, length=length, precision=precision, hops=hops)
             bound, extent = compiler.bound(kind, length), compiler.extent(kind, length)
-            yield measure(model, bound, extent, problem_of(problem), engine or FastEngine())
+            yield measure_resources(model, bound, extent, problem_of(problem), engine or FastEngine())
 
 
 def problem_name(model: Model) -> str | None:
@@ -464,13 +459,13 @@ def sample_law(model: Model, *, engine: Engine | None = None) -> dict[str, Fract
         (['000', '011', '101', '110'], Fraction(1, 1))
     """
     from unmask.reasoners.sampled_law import sampled_law
-    from unmask.reasoners.typed_words import written
+    from unmask.reasoners.typed_words import join_symbols
 
     if model.length:
         raise UnmaskError(f"the law of samples is that of a model without input; this one reads {model.length} letters")
     law: dict[str, Fraction] = {}
     for tokens, chance in sampled_law(model, engine=engine or ENGINES["fast"]()).items():
         symbols = [model.vocabulary[token] for token in tokens]
-        text = written(model, [model.aliases.get(symbol, symbol) for symbol in sample_in(model, symbols)])
+        text = join_symbols(model, [model.aliases.get(symbol, symbol) for symbol in sample_in(model, symbols)])
         law[text] = law.get(text, Fraction(0)) + chance
     return law

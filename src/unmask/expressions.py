@@ -3,10 +3,9 @@
     e ::= constant | variable | e + e | e - e | e·e | e div e | e mod e | pos(e) | 2^e | [e <= e] | if e then e else e
         | table(e) | power_of_two_below(e) | log2_above(e) | machine(e, …)
 
-A system of recurrences uses expressions in N and its indices to say where a slot reads. A program uses expressions in N
-and n to say which number belongs to position n of a word of length N. `fold` computes
-numbers, printed formulas, SMT terms, JSON and bounds. Each of them is a function of a node and of the results for its
-operands.
+A system of recurrences states by expressions in N and its indices where a slot reads. A program states by expressions
+in N and n the number that belongs to position n of a word of length N. Numbers, printed formulas, SMT terms, JSON and
+bounds are computed by `fold`: each of them is a function of a node and of the results for its operands.
 
 `evaluate` takes numbers, or arrays of numbers, for the variables. With numbers it is exact and raises an error beyond
 62 bits. With arrays, an entry may overflow in a branch that it does not take.
@@ -50,7 +49,7 @@ COMPARISONS = ("<=", "<", ">=", ">", "=", "≠")
 
 @dataclass(frozen=True, eq=False)
 class Expression:
-    """A node: made by Python's operators, `equals`, `choose`, `both`, `either`, `table` and the functions below.
+    """A node, which is made by Python's operators, `equals`, `choose`, `both`, `either`, `table` and functions below.
 
     A condition is an expression that is 0 or 1. It has no truth value in Python, because its variables have no value.
     """
@@ -68,8 +67,8 @@ class Expression:
 
     def at_positions(self, length: int, positions: Sequence[int] | np.ndarray) -> np.ndarray:
         """Return the values of an expression in n and N at these positions of a word of this length."""
-        where = np.asarray(positions, dtype=np.int64)
-        return np.broadcast_to(np.asarray(self.evaluate({"n": where, "N": int(length)}), dtype=np.int64), where.shape)
+        row = np.asarray(positions, dtype=np.int64)
+        return np.broadcast_to(np.asarray(self.evaluate({"n": row, "N": int(length)}), dtype=np.int64), row.shape)
 
     def at(self, length: int) -> int:
         """Return the value of an expression in N alone."""
@@ -177,10 +176,10 @@ class Expression:
         return _binary(self, ">", other)
 
     def __and__(self, other: "Expression") -> "Expression":
-        return both(self, lifted(other))
+        return both(self, as_expression(other))
 
     def __or__(self, other: "Expression") -> "Expression":
-        return either(self, lifted(other))
+        return either(self, as_expression(other))
 
     def __invert__(self) -> "Expression":
         return choose(self, 0, 1)
@@ -224,7 +223,9 @@ class Index(Expression):
 
     def range(self, first: "Expression | int", last: "Expression | int | None" = None) -> Range:
         """`i.range(N)` is 0 … N - 1, `j.range(i, N)` is i … N - 1."""
-        return Range(self, lifted(0), lifted(first)) if last is None else Range(self, lifted(first), lifted(last))
+        if last is None:
+            first, last = 0, first
+        return Range(self, as_expression(first), as_expression(last))
 
 
 def variable(name: str) -> Expression:
@@ -248,7 +249,7 @@ def constant(value: int) -> Expression:
     return Expression("constant", value=int(value))
 
 
-def lifted(value: Expression | int) -> Expression:
+def as_expression(value: Expression | int) -> Expression:
     """Return an expression unchanged, and a number as a constant."""
     if isinstance(value, Expression):
         return value
@@ -270,7 +271,7 @@ def lifted(value: Expression | int) -> Expression:
 
 def choose(condition: Expression, then: Expression | int, otherwise: Expression | int) -> Expression:
     """Return the expression "if condition then … else …"."""
-    return Expression("if", (lifted(condition), lifted(then), lifted(otherwise)))
+    return Expression("if", (as_expression(condition), as_expression(then), as_expression(otherwise)))
 
 
 def both(*conditions: Expression) -> Expression:
@@ -291,37 +292,37 @@ def either(*conditions: Expression) -> Expression:
 
 def minimum(left: Expression | int, right: Expression | int) -> Expression:
     """Return the smaller of two expressions."""
-    return choose(lifted(left) <= right, left, right)
+    return choose(as_expression(left) <= right, left, right)
 
 
 def maximum(left: Expression | int, right: Expression | int) -> Expression:
     """Return the larger of two expressions."""
-    return choose(lifted(left) >= right, left, right)
+    return choose(as_expression(left) >= right, left, right)
 
 
 def power_of_two_below(expression: Expression | int) -> Expression:
     """The largest power of two that is at most the number; 1 for numbers below 1."""
-    return Expression("power of two below", (lifted(expression),))
+    return Expression("power of two below", (as_expression(expression),))
 
 
 def log2_above(expression: Expression | int) -> Expression:
     """⌈log2 x⌉; 0 for numbers below 1."""
-    return Expression("log2 above", (lifted(expression),))
+    return Expression("log2 above", (as_expression(expression),))
 
 
 def table(entries: Sequence[int]) -> Callable[[Expression | int], Expression]:
     """Return a table of numbers, for values without a formula: `source = table([3, 1, 2])`, then `source(i)`."""
     listed = tuple(int(entry) for entry in entries)
-    return lambda index: Expression("table", (lifted(index),), entries=listed)
+    return lambda index: Expression("table", (as_expression(index),), entries=listed)
 
 
 def computed_by(machine: Callable[..., int], *operands: Expression | int) -> Expression:
     """Return an expression whose value the function computes from the values of the operands, position by position."""
-    return Expression("machine", tuple(map(lifted, operands)), machine=machine)
+    return Expression("machine", tuple(map(as_expression, operands)), machine=machine)
 
 
 def _binary(left: Expression | int, sign: str, right: Expression | int) -> Expression:
-    return Expression(sign, (lifted(left), lifted(right)))
+    return Expression(sign, (as_expression(left), as_expression(right)))
 
 
 # ---- fold

@@ -58,9 +58,9 @@ def read_file(path: str | Path, subject: str, *, most: int, error: type[UnmaskEr
     """Return the bytes of an ordinary file, at most `most`. Messages start with `subject`: “the automaton x.json”."""
     check_file(path, subject, most=most, error=error)
     try:
-        with open(path, "rb", opener=_without_waiting) as file:
+        with open(path, "rb", opener=_open_without_blocking) as file:
             status = os.fstat(file.fileno())  # the file may have been replaced after the check
-            _check(status, subject, most, error)
+            _check_status(status, subject, most, error)
             content = file.read(status.st_size + 1)
     except OSError as problem:
         raise error(f"{subject} cannot be read: {problem.strerror}") from None
@@ -72,14 +72,14 @@ def read_file(path: str | Path, subject: str, *, most: int, error: type[UnmaskEr
 def check_file(path: str | Path, subject: str, *, most: int, error: type[UnmaskError]) -> None:
     """Apply the same checks to a file that a library opens by its name."""
     try:
-        _check(os.stat(path), subject, most, error)
+        _check_status(os.stat(path), subject, most, error)
     except OSError as problem:
         raise error(f"{subject} cannot be read: {problem.strerror}") from None
     except ValueError:  # a null character in the name
         raise error(f"{subject} cannot be read: its name is not a valid file name") from None
 
 
-def is_there(path: str | Path) -> bool:
+def path_exists(path: str | Path) -> bool:
     """Return whether anything exists at a path, readable or not. A name that is too long or invalid does not exist."""
     try:
         os.lstat(path)
@@ -88,7 +88,7 @@ def is_there(path: str | Path) -> bool:
     return True
 
 
-def _check(status: os.stat_result, subject: str, most: int, error: type[UnmaskError]) -> None:
+def _check_status(status: os.stat_result, subject: str, most: int, error: type[UnmaskError]) -> None:
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
         raise error(f"{subject} is not a file but {kind}; save its content in a file and give that file")
@@ -96,7 +96,7 @@ def _check(status: os.stat_result, subject: str, most: int, error: type[UnmaskEr
         raise TooLarge(f"{subject} has more than {most:,} bytes; use a smaller one")
 
 
-def _without_waiting(path: str, flags: int) -> int:
+def _open_without_blocking(path: str, flags: int) -> int:
     """Open a file without blocking, because a pipe without a writer would keep `open` waiting."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
@@ -185,7 +185,7 @@ def _document_error(
         return errors.error_with(errors.unknown, name=name, key=shortened(unknown[1]))
     if not inside and missing is not None:
         return errors.error_with(errors.missing, name=name, key=missing[1])
-    described, last = _descend(form, [*inside, *([missing[1]] if missing is not None else [])])
+    described, last = _describe_field(form, [*inside, *([missing[1]] if missing is not None else [])])
     if unknown is not None:
         keys = ", ".join(field.encode_name for field in msgspec.structs.fields(last))
         whose = "objects with" if len(inside) == 1 else f'objects whose "{inside[-1]}" has'
@@ -195,7 +195,7 @@ def _document_error(
     return errors.error_with(errors.wrong, name=name, key=key, expected=described or report, value=value)
 
 
-def _descend(form: type[msgspec.Struct], names: list[str]) -> tuple[str, type[msgspec.Struct]]:
+def _describe_field(form: type[msgspec.Struct], names: list[str]) -> tuple[str, type[msgspec.Struct]]:
     """Follow a path of fields. Return the innermost description and the last form that has fields."""
     described = ""
     for name in names:
@@ -221,7 +221,6 @@ def write_file(path: Path, content: bytes, *, earlier: re.Pattern[bytes]) -> Non
 
     A device or a pipe is written in place, because moving a file there would replace it.
     """
-    scratch: Path | None = None
     try:
         if path.is_symlink():
             path = Path(os.path.realpath(path))  # keep a symbolic link, and write the file it points to
@@ -230,17 +229,23 @@ def write_file(path: Path, content: bytes, *, earlier: re.Pattern[bytes]) -> Non
             return
         check_file_replaceable(path, earlier=earlier)
         with uninterrupted():
-            try:
-                scratch = _temporary_file(path)
-                with interruptible():
-                    _write(scratch, content)
-                _move_file(scratch, path, earlier)
-            finally:
-                if scratch is not None:
-                    with suppress(OSError):
-                        scratch.unlink()
+            _write_and_move(path, content, earlier)
     except OSError as error:
         raise _write_error(path, error) from None
+
+
+def _write_and_move(path: Path, content: bytes, earlier: re.Pattern[bytes]) -> None:
+    """Write a temporary file and move it to its destination; remove it if anything fails."""
+    scratch: Path | None = None
+    try:
+        scratch = _temporary_file(path)
+        with interruptible():
+            _write_and_sync(scratch, content)
+        _move_file(scratch, path, earlier)
+    finally:
+        if scratch is not None:
+            with suppress(OSError):
+                scratch.unlink()
 
 
 def check_file_replaceable(path: Path, *, earlier: re.Pattern[bytes]) -> None:
@@ -279,7 +284,7 @@ def write_folder(target: Path, files: Iterable[tuple[str, bytes]], *, check: Che
                 for name, content in files:
                     written.append(name)
                     (scratch / name).parent.mkdir(exist_ok=True)
-                    _write(scratch / name, content)
+                    _write_and_sync(scratch / name, content)
             scratch.chmod(0o755)
             _move_folder(scratch, target, check)
             is_complete = True
@@ -287,7 +292,7 @@ def write_folder(target: Path, files: Iterable[tuple[str, bytes]], *, check: Che
             raise _write_error(target, error) from None
         finally:
             if scratch is not None and not is_complete:
-                _remove(scratch, written)
+                _remove_files(scratch, written)
             if not is_complete:
                 remove_folders(created)
     return target
@@ -316,22 +321,22 @@ def remove_folders(created: list[Path]) -> None:
 
 def is_partial(path: Path, name: str) -> bool:
     """Return whether a path is a temporary file for `name` that a killed process left behind."""
-    return path.name.startswith(_hidden(name)) and path.name.endswith(PARTIAL) and path.is_file()
+    return path.name.startswith(_temporary_prefix(name)) and path.name.endswith(PARTIAL) and path.is_file()
 
 
-def listed(names: Collection[str], most: int = 8) -> str:
+def joined_names(names: Collection[str], most: int = 8) -> str:
     """Return `a, b, c and 4 more`."""
     first = ", ".join(sorted(names)[:most])
     return first if len(names) <= most else f"{first} and {len(names) - most:,} more"
 
 
-def _hidden(name: str) -> str:
+def _temporary_prefix(name: str) -> str:
     """Return the beginning of temporary names. It is short, because file names have at most 255 bytes."""
     return f".{name[:40]}."
 
 
 def _temporary_file(path: Path) -> Path:
-    number, name = tempfile.mkstemp(prefix=_hidden(path.name), suffix=PARTIAL, dir=path.parent)
+    number, name = tempfile.mkstemp(prefix=_temporary_prefix(path.name), suffix=PARTIAL, dir=path.parent)
     os.close(number)
     scratch = Path(name)
     mask = os.umask(0)
@@ -341,10 +346,10 @@ def _temporary_file(path: Path) -> Path:
 
 
 def _temporary_folder(target: Path) -> Path:
-    return Path(tempfile.mkdtemp(prefix=_hidden(target.name), suffix=PARTIAL, dir=target.parent))
+    return Path(tempfile.mkdtemp(prefix=_temporary_prefix(target.name), suffix=PARTIAL, dir=target.parent))
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write_and_sync(path: Path, content: bytes) -> None:
     """Write a file, and wait until it is on the disk: a full disk may report an error only then."""
     path.write_bytes(content)
     with path.open("r+b") as file:
@@ -386,14 +391,14 @@ def _move_folder(scratch: Path, target: Path, check: Check) -> None:
         if isinstance(error, FolderError):
             check(target)  # the same error message, with the name that the user knows
         raise
-    has_foreign_files = _remove(old, names)
+    has_foreign_files = _remove_files(old, names)
     with suppress(OSError):
         backup.rmdir()
     if has_foreign_files:
         raise FolderError(f"{target} is written; files that appeared in the old folder meanwhile were kept in {old}")
 
 
-def _remove(folder: Path, names: Iterable[str]) -> bool:
+def _remove_files(folder: Path, names: Iterable[str]) -> bool:
     """Remove these files, then the folders. Return whether other files are in the folder; they are kept."""
     names = list(names)
     for name in names:

@@ -3,16 +3,16 @@
 **Budget.** Commands open one from --limit and --timeout (`cli/options.py`):
 
     with Budget(memory=4 << 30, seconds=60):
-        foresee(rows * width * 8, "a run of 9 rows")   # before memory is allocated: raise TooLarge beyond the budget
-        for gate in stage("sweeping", gates):          # a line of progress; checks the clock at every item
+        check_memory(rows * width * 8, "a run of 9 rows")   # before memory is allocated: TooLarge beyond the budget
+        for gate in stage("sweeping", gates):               # a line of progress; checks the clock at every item
             while unsettled:
-                check()                                # in any other long loop: cheap, call it often
+                check()                                     # in any other long loop: cheap, call it often
 
 `check` raises OutOfTime after the deadline, and TooLarge if the process has grown by more than `memory` since the
 budget was opened. Both messages say how far the open stages have come. `OutOfTime` derives from `BaseException`, so
 that loops that skip bad words do not swallow it; `verify` catches it and returns the verdict "unknown".
 
-The current budget is that of the innermost `with` in this thread. Without one, DEFAULT_MEMORY limits what is foreseen
+The current budget is that of the innermost `with` in this thread. Without one, DEFAULT_MEMORY limits the estimates
 and nothing is measured. The deadline of an inner budget is never later than that of an outer one. NumPy is not
 interrupted, so large arrays are processed in blocks that take a fraction of a second.
 
@@ -53,7 +53,7 @@ DEFAULT_MEMORY = 4 << 30
 SECOND = 1_000_000_000
 LONGEST = 10**9
 """Seconds (31 years): the latest deadline. Larger numbers overflow the clocks of some systems."""
-LOOK_EVERY = SECOND // 50
+MEASURE_EVERY = SECOND // 50
 Item = TypeVar("Item")
 
 
@@ -123,11 +123,11 @@ class Budget:
         """Raise if time or memory has run out. Measure at most every 20 milliseconds."""
         now = monotonic_ns()
         if now >= self._next:
-            self.look(now)
+            self.measure(now)
 
-    def look(self, now: int) -> None:
+    def measure(self, now: int) -> None:
         """Measure now, show the progress, and raise if time or memory has run out."""
-        self._next = now + LOOK_EVERY
+        self._next = now + MEASURE_EVERY
         if self._deadline is not None and now >= self._deadline:
             raise OutOfTime((self._deadline - self._start) / SECOND, self.so_far())
         if self._outer is None:
@@ -138,8 +138,8 @@ class Budget:
             if grown > self.memory:
                 where = f" at {self.so_far()}" if self.stages else ""
                 raise TooLarge(
-                    f"the work has taken {in_words(grown)} of memory{where}, beyond the limit of "
-                    f"{in_words(self.memory)}; use a smaller model, or raise the limit with --limit BYTES"
+                    f"the work has taken {size_text(grown)} of memory{where}, beyond the limit of "
+                    f"{size_text(self.memory)}; use a smaller model, or raise the limit with --limit BYTES"
                 )
         if self.show is not None:
             self.show(self.stages)
@@ -148,12 +148,12 @@ class Budget:
         """Return how far the open stages have come, as text."""
         return ", ".join(map(str, self.stages))
 
-    def foresee(self, size: int, subject: str) -> None:
+    def check_memory(self, size: int, subject: str) -> None:
         """Raise TooLarge if `size` bytes exceed the memory limit."""
         if self.memory is not None and size > self.memory:
             raise TooLarge(
-                f"{subject} would take about {in_words(size)} of memory, beyond the limit of {in_words(self.memory)}; "
-                f"use a smaller model, or raise the limit with --limit {size}"
+                f"{subject} would take about {size_text(size)} of memory, beyond the limit of "
+                f"{size_text(self.memory)}; use a smaller model, or raise the limit with --limit {size}"
             )
 
 
@@ -170,13 +170,13 @@ def check() -> None:
     _current.get().check()
 
 
-def foresee(size: int, subject: str) -> None:
+def check_memory(size: int, subject: str) -> None:
     """Raise TooLarge if `size` bytes, not allocated yet, exceed the budget. The message starts with `subject`."""
-    _current.get().foresee(size, subject)
+    _current.get().check_memory(size, subject)
 
 
 def fits(size: int) -> bool:
-    """Return whether `foresee` would accept this size."""
+    """Return whether `check_memory` would accept this size."""
     memory = _current.get().memory
     return memory is None or size <= memory
 
@@ -195,7 +195,7 @@ def stage(label: str, items: Iterable[Item], total: int | None = None) -> Iterat
         budget.stages.remove(current_stage)
 
 
-def foresee_time(work: Callable[[], Item], subject: str, *, trial: int = 3, most: int = 60) -> Item:
+def run_unless_long(work: Callable[[], Item], subject: str, *, trial: int = 3, most: int = 60) -> Item:
     """Return what the work returns, or raise TooLarge if it would take more than `most` seconds.
 
     The work runs for a few seconds, and the total time is estimated from the progress of its stages. It is never
@@ -210,7 +210,7 @@ def foresee_time(work: Callable[[], Item], subject: str, *, trial: int = 3, most
 
     def show(stages: list[Stage]) -> None:
         nonlocal share
-        share = _share(stages)
+        share = _completed_share(stages)
         if budget.show is not None:
             budget.show(stages)
 
@@ -227,7 +227,7 @@ def foresee_time(work: Callable[[], Item], subject: str, *, trial: int = 3, most
     return work()
 
 
-def _share(stages: list[Stage]) -> "Fraction":
+def _completed_share(stages: list[Stage]) -> "Fraction":
     """Return the fraction of the work that is done, according to the open stages, outermost first."""
     from fractions import Fraction
 
@@ -260,7 +260,7 @@ def _largest_resident() -> int | None:
     return most if sys.platform == "darwin" else most * 1024
 
 
-def in_words(size: int) -> str:
+def size_text(size: int) -> str:
     """Return a number of bytes as text, such as 7.5 GB, rounded up."""
     for unit, bytes_ in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
         if size >= bytes_:
@@ -269,13 +269,13 @@ def in_words(size: int) -> str:
     return f"{size} bytes"
 
 
-AGAIN = 1 / 50
+RESEND_AFTER = 1 / 50
 """Seconds after which a postponed signal is sent again."""
 GRACE = 1
 """Seconds after a KeyboardInterrupt in which no second one is raised."""
-CLEARING = {("shutil", "rmtree"), ("tempfile", "cleanup"), ("tempfile", "_cleanup"), ("tempfile", "_rmtree")}
+CLEANUPS = {("shutil", "rmtree"), ("tempfile", "cleanup"), ("tempfile", "_cleanup"), ("tempfile", "_rmtree")}
 """Functions (module, name) that are never interrupted."""
-FORGETTING = {("importlib._bootstrap", "cb"), ("_frozen_importlib", "cb")}
+IGNORED_CALLBACKS = {("importlib._bootstrap", "cb"), ("_frozen_importlib", "cb")}
 """Callbacks (module, name) of weak references to the locks of imports: Python ignores what they raise."""
 SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -297,11 +297,11 @@ _state = _State()
 
 
 def interrupted_by() -> signal.Signals | None:
-    """Return the first signal since `hear_interrupts`, or None."""
+    """Return the first signal since `handle_interrupts`, or None."""
     return signal.Signals(_state.arrived[0]) if _state.arrived else None
 
 
-def hear_interrupts() -> None:
+def handle_interrupts() -> None:
     """Handle the signals from now on, unless they are handled already; signals that are ignored stay ignored.
 
     Do nothing outside the main thread.
@@ -317,7 +317,7 @@ def hear_interrupts() -> None:
             signal.signal(number, _interrupt)
 
 
-def stop_hearing() -> None:
+def stop_handling_interrupts() -> None:
     """Stop raising KeyboardInterrupt, because the interpreter is shutting down."""
     _state.leaving = time.monotonic()
 
@@ -368,10 +368,10 @@ class interruptible(uninterrupted):  # noqa: N801 - used like a function
 def _raise_pending() -> None:
     if _state.pending and not _state.depth and _state.leaving is None:
         _state.pending = False
-        _raise()
+        _raise_interrupt()
 
 
-def _raise() -> None:
+def _raise_interrupt() -> None:
     _state.raised = time.monotonic()
     raise KeyboardInterrupt
 
@@ -385,18 +385,18 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
         _state.pending = True
     elif _state.raised is not None and time.monotonic() - _state.raised < GRACE:
         return
-    elif must_wait(frame):
+    elif must_postpone(frame):
         try:
             _thread.start_new_thread(_send_again, (number,))  # `threading` would wait for the thread, in a handler
         except RuntimeError:  # no threads are left
-            _raise()
+            _raise_interrupt()
     else:
-        _raise()
+        _raise_interrupt()
 
 
 def _send_again(number: int) -> None:
     """Send the signal to the main thread, which may be asleep: a signal to another thread does not wake it."""
-    time.sleep(AGAIN)
+    time.sleep(RESEND_AFTER)
     main = threading.main_thread().ident
     if main is not None and hasattr(signal, "pthread_kill"):
         signal.pthread_kill(main, number)
@@ -404,7 +404,7 @@ def _send_again(number: int) -> None:
         signal.raise_signal(number)
 
 
-def must_wait(frame: FrameType | None) -> bool:
+def must_postpone(frame: FrameType | None) -> bool:
     """Return whether an exception would do harm in this frame: see the list at the top of this module."""
     if _state.depth:
         return True
@@ -413,7 +413,7 @@ def must_wait(frame: FrameType | None) -> bool:
         if frame.f_code in callbacks or frame.f_code.co_name == "__del__":
             return True
         module = frame.f_globals.get("__name__")
-        if module in ("weakref", "_weakrefset") or (module, frame.f_code.co_name) in CLEARING | FORGETTING:
+        if module in ("weakref", "_weakrefset") or (module, frame.f_code.co_name) in CLEANUPS | IGNORED_CALLBACKS:
             return True
         frame = frame.f_back
     return False

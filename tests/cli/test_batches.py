@@ -1,4 +1,4 @@
-"""Many words at once give what each gives alone, errors in their places."""
+"""A batch of words has the same results as its words one by one, errors included."""
 
 import pytest
 

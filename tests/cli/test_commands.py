@@ -1,4 +1,4 @@
-"""The command line: exit codes, documents, sentences; what matters across a process through a process."""
+"""The command line: exit codes, JSON documents and error messages, if necessary in a fresh process."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from unmask.weights.storage import load, save
 
 @pytest.fixture
 def process(tmp_path):
-    """Run the command in a process of its own."""
+    """Run the command in a fresh process."""
 
     def call(*arguments, text=b""):
         completed = subprocess.run(
@@ -36,19 +36,19 @@ def process(tmp_path):
     return call
 
 
-def refused(outcome, sentence):
-    """Exit code 2, one line on standard error that says what is wrong, nothing on standard output."""
+def refused(outcome, message):
+    """Check for exit code 2, one error message on standard error, and nothing on standard output."""
     code, out, err = outcome
     assert code == 2
     assert out == ""
     assert err.startswith("unmask: ")
     assert err.count("\n") == 1
-    assert sentence in err
+    assert message in err
 
 
 @pytest.fixture
 def hand(tmp_path):
-    """Accepts bb, rejects every other word of two letters."""
+    """Return a model folder that accepts bb and rejects every other word of two letters."""
     return folder_by_hand.write(tmp_path / "hand")
 
 
@@ -61,7 +61,7 @@ def undecided(path):
 
 
 def test_a_folder_written_by_hand_runs(process, hand):
-    """Written with json and safetensors alone."""
+    """A folder that is written only with json and safetensors."""
     code, out, err = process("run", hand, "bb")
     assert (code, err) == (0, "")
     assert "accepted" in out
@@ -76,7 +76,7 @@ def test_exit_codes_follow_grep(unmask, hand, tmp_path):
     assert "undecided: the last symbol is 'a', neither '1' nor '0'" in out
 
 
-def test_an_answer_that_stands_for_another_symbol_is_said_to(unmask, hand):
+def test_an_alias_of_an_answer_is_explained(unmask, hand):
     config = json.loads((hand / "config.json").read_text(encoding="utf-8"))
     for meant, code, answer in (("0", 1, "rejected"), ("a", 2, "the last symbol is '1', which means 'a', neither")):
         (hand / "config.json").write_text(json.dumps({**config, "aliases": {"1": meant}}), encoding="utf-8")
@@ -126,7 +126,7 @@ def test_the_canvas_step_by_step(unmask, tmp_path):
 
 
 def test_symbols_are_not_taken_for_markup(unmask, tmp_path):
-    """[/b] would close a tag that nobody opened."""
+    """[/b] would close a tag that is not open."""
     vocabulary = ("[", "/", "b", "]", "1", "0", "m")
     logits = [[0] * 7, *([4 if s == symbol else 0 for s in range(7)] for symbol in (0, 1, 2, 3))]
     model = by_hand.model(
@@ -153,7 +153,7 @@ def test_a_symbol_that_cannot_be_printed_does_not_stop_the_run(process, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("word", "sentence"),
+    ("word", "message"),
     [
         ("b", "the model reads words of length 2, this one has length 1; use another word or compile with --length 1"),
         ("bbb", "has length 3"),
@@ -163,8 +163,8 @@ def test_a_symbol_that_cannot_be_printed_does_not_stop_the_run(process, tmp_path
         ("b\n", "at position 1"),
     ],
 )
-def test_words_that_cannot_be_read(unmask, hand, word, sentence):
-    refused(unmask("run", hand, word), sentence)
+def test_words_that_cannot_be_read(unmask, hand, word, message):
+    refused(unmask("run", hand, word), message)
 
 
 def test_planners(unmask, tmp_path, hand):
@@ -212,7 +212,7 @@ def test_a_trace_that_cannot_be_written(unmask, hand, tmp_path, monkeypatch, fil
 
 
 def test_a_trace_into_a_pipe_is_written_there(unmask, hand, tmp_path):
-    """Not moved over it: a device would be replaced by a file."""
+    """A device is written in place: moving a file there would replace it."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -286,7 +286,7 @@ def test_a_compile_is_byte_identical(process, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("problem", "options", "sentence"),
+    ("problem", "options", "message"),
     [
         ("random:x", {}, "random:SEED needs a seed"),
         ("random:", {}, "random:SEED needs a seed"),
@@ -303,12 +303,12 @@ def test_a_compile_is_byte_identical(process, tmp_path):
         ("random:1", {"--out": "hand/notes.txt/model"}, "cannot be written"),
     ],
 )
-def test_compilations_that_fail_leave_nothing_behind(unmask, hand, tmp_path, monkeypatch, problem, options, sentence):
+def test_compilations_that_fail_leave_nothing_behind(unmask, hand, tmp_path, monkeypatch, problem, options, message):
     monkeypatch.chdir(tmp_path)
     (hand / "notes.txt").write_text("mine")
     before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
     settings = {"--length": 2, "--to": "mdm", "--out": "model", **options}
-    refused(unmask("compile", problem, *(argument for pair in settings.items() for argument in pair)), sentence)
+    refused(unmask("compile", problem, *(argument for pair in settings.items() for argument in pair)), message)
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
     assert [p.name for p in tmp_path.iterdir()] == ["hand"]
 
@@ -344,7 +344,7 @@ def test_the_empty_word(unmask, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("damage", "sentence"),
+    ("damage", "message"),
     [
         ({"tensors": lambda: folder_by_hand.with_header({})[:-3]}, "is not a whole safetensors file"),
         (
@@ -355,9 +355,9 @@ def test_the_empty_word(unmask, tmp_path):
         ({"config": lambda: folder_by_hand.config() | {"length": 10**12}}, "beyond the limit"),
     ],
 )
-def test_damaged_folders(unmask, tmp_path, damage, sentence):
+def test_damaged_folders(unmask, tmp_path, damage, message):
     folder = folder_by_hand.write(tmp_path / "m", **damage)
-    refused(unmask("run", folder, "ab"), sentence)
+    refused(unmask("run", folder, "ab"), message)
 
 
 def test_missing_folders(unmask, tmp_path):
@@ -379,7 +379,7 @@ def test_a_division_by_zero_names_its_place(unmask, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "message"),
     [
         (["train"], "No such command 'train'"),
         (["run"], "Missing argument"),
@@ -389,8 +389,8 @@ def test_a_division_by_zero_names_its_place(unmask, tmp_path):
         (["compile", "random:1"], "Missing option"),
     ],
 )
-def test_wrong_usage_is_one_sentence(unmask, arguments, sentence):
-    refused(unmask(*arguments), sentence)
+def test_wrong_usage_is_one_error_message(unmask, arguments, message):
+    refused(unmask(*arguments), message)
 
 
 def test_wrong_usage_points_to_the_help_of_the_command(unmask):

@@ -1,4 +1,4 @@
-"""`unmask convert`: folder to folder, read on both sides by a reader that shares no code; refusals write nothing."""
+"""`unmask convert`: source and target are run by a reader that shares no code; a refused conversion writes nothing."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def small(kind, length, precision):
 
 @pytest.mark.parametrize(("length", "precision"), [(1, 2), (2, 3)])
 @pytest.mark.parametrize("theorem", THEOREMS, ids=lambda theorem: theorem.stem)
-def test_an_outside_reader_sees_the_same_on_both_sides(unmask, tmp_path, theorem, length, precision):
+def test_the_outside_reader_runs_source_and_target_alike(unmask, tmp_path, theorem, length, precision):
     source, target, again = tmp_path / "source", tmp_path / "target", tmp_path / "again"
     save(small(theorem.source, length, precision), source)
     code, out, _ = unmask("convert", source, "--to", theorem.target, "--by", theorem.stem, "--out", target)
@@ -53,7 +53,7 @@ def test_an_outside_reader_sees_the_same_on_both_sides(unmask, tmp_path, theorem
     }
 
 
-def test_a_flipped_weight_is_seen_from_outside(unmask, tmp_path):
+def test_the_outside_reader_notices_a_flipped_weight(unmask, tmp_path):
     source, target = tmp_path / "source", tmp_path / "target"
     save(small("mdm", 2, 2), source)
     unmask("convert", source, "--to", "plt", "--out", target)
@@ -63,13 +63,13 @@ def test_a_flipped_weight_is_seen_from_outside(unmask, tmp_path):
     start = 8 + int.from_bytes(content[:8], "little")
     for offset in range(start, len(content), max(1, (len(content) - start) // 40)):
         file.write_bytes(content[:offset] + bytes([content[offset] ^ 4]) + content[offset + 1 :])
-        with suppress(ValueError, ArithmeticError, IndexError):  # what is refused does not count
+        with suppress(ValueError, ArithmeticError, IndexError):  # a folder that is refused does not count
             differences += last_symbols(target) != expected
     assert differences > 0
 
 
 @pytest.mark.parametrize(
-    ("kind", "arguments", "sentence"),
+    ("kind", "arguments", "message"),
     [
         ("mdm", ["--to", "mdm"], "of kind mdm already"),
         ("mdm", ["--to", "plt", "--by", "magic"], "unknown conversion 'magic'"),
@@ -77,12 +77,12 @@ def test_a_flipped_weight_is_seen_from_outside(unmask, tmp_path):
         ("topk", ["--to", "mdm"], "ranks its slots"),
     ],
 )
-def test_refusals_are_one_sentence_and_write_nothing(unmask, tmp_path, kind, arguments, sentence):
+def test_a_refused_conversion_writes_nothing(unmask, tmp_path, kind, arguments, message):
     model = random_model(3, kind, 1, padding=2)
     save(replace(model, k=1) if kind == "topk" else model, tmp_path / "source")
     code, out, err = unmask("convert", tmp_path / "source", *arguments, "--out", tmp_path / "target")
     assert (code, out) == (2, "")
-    assert sentence in err
+    assert message in err
     assert len(err.splitlines()) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["source"]
 
@@ -97,14 +97,14 @@ def test_a_place_that_is_taken_is_refused_before_the_work(unmask, tmp_path):
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
 
 
-# `unmask extract`: the circuit of a folder, read by somebody else.
+# `unmask extract`: the circuit of a folder, evaluated by an independent simulator.
 
 
 KINDS = ("mdm", "smdm", "topk", "plt", "cot", "pcot")
 
 
 def truth(file):
-    """Per output its value on every input, by an outside simulator; input 0 is the lowest bit of the index."""
+    """Return every output on all inputs, by an independent simulator; input 0 is the lowest bit of the index."""
     tables = simulate(read_ascii_aiger_into_aig(str(file)))
     return [[table.get_bit(i) for i in range(table.num_bits())] for table in tables]
 

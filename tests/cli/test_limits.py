@@ -1,4 +1,4 @@
-"""A small folder cannot ask for everything: what is too much is refused before it is taken, or left out and said so."""
+"""A small folder cannot take all memory: too large work is refused in advance, or results are left out with a note."""
 
 import gc
 import json
@@ -94,8 +94,8 @@ def collected(ended):
 
 
 @pytest.mark.parametrize(("first", "ended"), [(Finalized, ["__del__"]), (collected, ["callback"]), (list, [])])
-def test_time_that_is_over_is_said_where_it_is_heard(first, ended):
-    """Not inside a finalizer or a callback of the collector, which swallow exceptions; then in any loop at all."""
+def test_the_end_of_the_time_limit_names_the_stage(first, ended):
+    """The alarm raises in any loop, but not in a finalizer or a callback of the collector, which swallow exceptions."""
 
     def work():
         first(items)
@@ -109,7 +109,7 @@ def test_time_that_is_over_is_said_where_it_is_heard(first, ended):
 
 
 def test_memory_is_measured_where_no_size_tells_it(tmp_path):
-    """An extraction of a family that falls apart into too many cases; this process has memory that it gave up."""
+    """An extraction with too many cases; this process has freed memory that it can use again."""
     save(compile_problem("family:multiplication", "mdm", length=12), tmp_path / "m")
     code, printed = in_a_process("unmask extract m --out x.aag --limit 8M", tmp_path)
     assert code == 2
@@ -143,7 +143,7 @@ def test_time_that_is_over_while_a_folder_is_read_is_unknown_too(tmp_path):
 
 
 def test_compare_shows_what_it_has_when_the_time_is_over(tmp_path):
-    in_this_process("unmask compare '(a|b)*abb' --lengths 4", tmp_path)  # so that nothing is left to be imported
+    in_this_process("unmask compare '(a|b)*abb' --lengths 4", tmp_path)  # so that everything is imported
     lengths = ",".join(str(n) for n in range(4, 400))
     code, printed = in_this_process(f"unmask compare '(a|b)*abb' --lengths {lengths} --timeout 2", tmp_path)
     assert code == 2
@@ -159,10 +159,10 @@ def test_an_interrupt_ends_the_work_and_leaves_nothing(tmp_path):
         cwd=tmp_path,
         env=ENVIRONMENT,
         stdout=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background job ignores it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # background jobs of a shell ignore it
     )
     assert process.stdout.readline() == b"here\n"
-    time.sleep(2)  # wherever it is by then
+    time.sleep(2)  # at an arbitrary moment
     os.kill(process.pid, signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 130
@@ -181,9 +181,9 @@ def test_a_view_that_cannot_hold_everything_shows_the_canvas():
     model = compile_problem("(a|b)*abb", "mdm", length=8)
     with Budget(memory=200 << 20):
         (panel,) = view_of(model, "aababbab", ()).panels
-    assert panel.recording.forgotten == ["attention", "registers"]
+    assert panel.recording.dropped == ["attention", "registers"]
     assert len(panel.trace.canvas) == 3
-    assert view_of(model, "aababbab", ()).panels[0].recording.forgotten == []
+    assert view_of(model, "aababbab", ()).panels[0].recording.dropped == []
 
 
 def test_a_conversion_keeps_to_the_limit(tmp_path):

@@ -1,4 +1,4 @@
-"""`run -` reads line by line: one that is longer than any word is refused, and never held."""
+"""`run -` reads line by line: a line that is longer than any word is refused without being stored."""
 
 import io
 import os
@@ -11,7 +11,7 @@ from unmask.errors import UnmaskError, WordError
 
 
 class Counted(io.StringIO):
-    """A stream that knows the longest piece that was asked of it at once."""
+    """A stream that records the largest size that was read at once."""
 
     longest = 0
 
@@ -45,8 +45,8 @@ def test_the_longest_line_is_still_a_line(model):
     assert list(lines_of(io.StringIO("a" * longest + "\nb"), model)) == ["a" * longest, "b"]
 
 
-def test_a_stream_that_cannot_be_read_is_said_to_be_that(model):
-    """Not that something could not be written, which is what an error without a name of a file is taken for."""
+def test_a_stream_that_cannot_be_read_is_reported(model):
+    """The message is not the one about output, which an OSError without a file name otherwise gets."""
     with open(os.devnull, "w") as written:  # noqa: SIM117
         with open(os.dup(written.fileno())) as stream:
             with pytest.raises(

@@ -144,28 +144,28 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_problems_that_are_refused_leave_nothing_behind(unmask, tmp_path, monkeypatch, case):
-    problem, sentence = REFUSED[case]
+    problem, message = REFUSED[case]
     monkeypatch.chdir(tmp_path)
     code, out, err = unmask("compile", problem, "--to", "mdm", "--length", 4, "--out", "model")
     assert (code, out) == (2, "")
     assert err.startswith("unmask: ")
     assert err.count("\n") == 1
-    assert sentence in err
+    assert message in err
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "message"),
     [
         (["--length", "10000000"], "beyond the limit"),
         (["--length", "-1"], "the length must be 0 or more, not -1"),
         (["--length", "4", "--precision", "1"], "a precision of at least 2, not 1"),
     ],
 )
-def test_sizes_that_are_refused(unmask, tmp_path, options, sentence):
+def test_sizes_that_are_refused(unmask, tmp_path, options, message):
     code, _, err = unmask("compile", "(a|b)*abb", "--to", "mdm", "--out", tmp_path / "model", *options)
     assert code == 2
-    assert sentence in err
+    assert message in err
     assert not (tmp_path / "model").exists()
 
 
@@ -185,7 +185,7 @@ def test_automata_from_files(unmask, compiled, tmp_path, kind):
 
 
 def test_words_through_standard_input(compiled):
-    """Characters beyond the pattern, NUL, a lone surrogate, bytes that are no UTF-8: all are letters to reject."""
+    """Characters outside the pattern, NUL, a lone surrogate and bytes that are not UTF-8 are rejected letters."""
     folder = compiled("[ab]{2}", length=2)
     lines = [b"ab", b"a\0", "a□".encode(), b"\xff\xfea", b"\xed\xa0\x80", "\u2028a".encode(), b"a\r", b"abc", b""]
     completed = subprocess.run(
@@ -216,7 +216,7 @@ def test_compiling_again_gives_the_same_bytes(compiled):
         assert file.read_bytes() == (second / file.name).read_bytes()
 
 
-# Expressions from the command line: the figure appears, exit codes follow the page, errors are sentences.
+# Expressions from the command line: the figure of the paper, exit codes, error messages.
 
 
 FIGURE = "expr:(a+b)*(c+d)-e"
@@ -297,7 +297,7 @@ def test_verify_and_compare(unmask, tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_outside_reader_gets_the_same(kind, tmp_path):
-    """It splits a word as the format page says: here every input symbol is a character."""
+    """The outside reader splits a word as the format page says: here every input symbol is a character."""
     model = compile_problem("expr:(a+b)*c in 0..2", kind)
     folder = save(model, tmp_path / "model")
     for word in ("(1+2)*2=", "(1+2)-2="):
@@ -322,7 +322,7 @@ cell.start(letter(i), lambda x: x)
 cell.rule(cell[i - 1].or_else("y"), lambda x: x)
 program = System("xy", cell, answer=cell, steps=2)
 """
-ANSWER = "answer: y y x y"  # of xyxx: what leaves on the right is gone
+ANSWER = "answer: y y x y"  # of xyxx: symbols that are shifted out on the right are lost
 
 
 @pytest.fixture
@@ -365,7 +365,7 @@ def test_a_document_holds_the_symbols(unmask, typed, shift, how):
 
 
 def test_symbols_are_an_answer_and_anything_else_is_not(unmask, shift):
-    """The folder says which symbols an answer may be; a model that writes another one has not answered."""
+    """The folder lists the symbols of answers; a model that writes another symbol has not answered."""
     assert unmask("run", shift, "xyxx")[0] == 0
     config = json.loads((shift / "config.json").read_text())
     assert config["problem"]["symbols"] == ["x", "y"]
@@ -378,7 +378,7 @@ def test_symbols_are_an_answer_and_anything_else_is_not(unmask, shift):
     assert unmask("run", shift, "xyxx")[0] == 0
     config["problem"] = {}
     (shift / "config.json").write_text(json.dumps(config))
-    assert unmask("run", shift, "xyxx")[0] == 2  # nothing says that these symbols are an answer
+    assert unmask("run", shift, "xyxx")[0] == 2  # the folder does not say that these symbols are an answer
 
 
 SHOWN = """from unmask.recurrences import N, Slots, System, indices, letter
@@ -411,7 +411,7 @@ def test_a_group_says_how_its_values_are_shown(unmask, tmp_path, show, answer):
 
 
 @pytest.mark.parametrize(
-    ("show", "sentence"),
+    ("show", "message"),
     [
         ("show={5: '5'}", "sum shows 5 as '5', which is a letter or another symbol"),
         ("show={7: 'x'}", "show of sum names 7, which is not among its values"),
@@ -420,12 +420,12 @@ def test_a_group_says_how_its_values_are_shown(unmask, tmp_path, show, answer):
         ("show=3", "show of sum must be a function of a value, such as str, or a dictionary"),
     ],
 )
-def test_names_that_cannot_be_shown(unmask, tmp_path, show, sentence):
+def test_names_that_cannot_be_shown(unmask, tmp_path, show, message):
     file = tmp_path / "digits.py"
     file.write_text(SHOWN.replace("SHOW", show))
     code, _, err = unmask("compile", f"program:{file}", "--length", 4, "--to", "mdm", "--out", tmp_path / "out")
     assert code == 2
-    assert sentence in err
+    assert message in err
 
 
 def test_what_is_masked_is_no_answer(shift):
@@ -445,4 +445,4 @@ def test_what_a_program_prints_stays_out_of_a_document(unmask, tmp_path):
     for _, out, _ in (compiled, verified, compared, proved):
         json.loads(out)
     _, out, _ = unmask("compile", f"program:{file}", "--length", 5, "--to", "mdm", "--out", folder)
-    assert out.count("asked x") == 2  # by the start and by the rule, each tabulated once
+    assert out.count("asked x") == 2  # once for the start and once for the rule

@@ -43,7 +43,7 @@ def models(tmp_path_factory):
 
 
 def in_terminal(*arguments, width=80, **environment):
-    """(exit code, all that a terminal of that width was sent)."""
+    """Return (exit code, everything that was sent to a terminal of that width)."""
     parent, child = pty.openpty()
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     process = subprocess.Popen(
@@ -59,7 +59,7 @@ def in_terminal(*arguments, width=80, **environment):
     while True:
         try:
             chunk = os.read(parent, 1 << 16)
-        except OSError:  # how Linux says that nobody writes there any more
+        except OSError:  # on Linux: the other end is closed
             break
         if not chunk:
             break
@@ -80,7 +80,7 @@ def in_pipe(*arguments, **environment):
 
 
 def widest(text):
-    """Of what is left on the screen: a bar is overwritten from the start of its line."""
+    """Return the text that remains on the screen: a bar is overwritten from the start of its line."""
     lines = (line.split("\r")[-1] for line in ESCAPE.sub("", text).split("\n"))
     return max(len(line) for line in lines)
 
@@ -111,7 +111,7 @@ def test_the_version(unmask):
 
 
 def offered(line, shell="bash"):
-    """What the shell's completion is told for a line whose last word is typed in part."""
+    """Return the completions of a line whose last word is incomplete."""
     words = line.split(" ")
     environment = (
         {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
@@ -157,7 +157,7 @@ def test_names_are_completed():
 
 
 def test_the_script_for_the_shell():
-    # which shell this is cannot be told from inside every job, so it is named
+    # the shell cannot be detected in every environment, so it is named
     code, out, error = in_pipe("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
     assert code == 0, error
     assert "=complete_bash" in out
@@ -246,7 +246,7 @@ def test_a_long_canvas_is_folded_under_its_first_slot(models):
 
 
 def test_a_pipe_breaks_no_line():
-    """COLUMNS is about a terminal; a program that reads a table wants one line per row."""
+    """COLUMNS is for terminals; a program that reads a table needs one line per row."""
     _, out, _ = in_pipe("compare", "(a|b)*abb", "--lengths", "8", COLUMNS="40")
     rows = [line for line in out.splitlines() if re.match(r"\s*(mdm|smdm|topk|plt|cot|pcot)\b", line)]
     assert [row.split()[0] for row in rows] == ["mdm", "smdm", "topk", "plt", "pcot", "cot"]
@@ -287,7 +287,7 @@ def test_doctor_says_when_something_is_wrong(unmask, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(
         doctor,
-        "_declared",
+        "_declared_requirements",
         lambda: ["no-such-package>=1", "torch-not==2; extra == 'lab'", "unmask[lab]; extra == 'dev'"],
     )
     code, out, _ = unmask("doctor")

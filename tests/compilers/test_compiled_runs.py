@@ -50,7 +50,7 @@ def test_an_outside_reader_agrees_with_a_slot_per_state(tmp_path, kind):
 @pytest.mark.parametrize("p", [2, 3, 6])
 @pytest.mark.parametrize("kind", KINDS)
 def test_noise_changes_nothing(kind, p):
-    """The planner's logits are ±B, and so are a ready row's: whatever the tape holds, the path is the same."""
+    """The logits of the planner and of ready rows are ±B, so the path is the same for every noise tape."""
     for problem, length in (("regex:(a|b)*abb", 6), ("group:S3", 5)):
         model = compile_problem(problem, kind, length=length, precision=p)
         for word in sample_words(problem, length):
@@ -81,7 +81,7 @@ def test_from_left_to_right_is_right_as_well_where_slots_follow_their_factors(ki
 
 
 def test_a_uniform_planner_errs():
-    """A slot that is written before its factors guesses: what the model's own planner is for."""
+    """A slot that is written before its factors is a guess; the planner of the model prevents this."""
     model = compile_problem("group:S3", "mdm", length=6)
     wrong = 0
     for word in sample_words("group:S3", 6, count=12):

@@ -1,4 +1,4 @@
-"""What compilers promise of layers, alphabet and width is what they write, and only the places depend on N."""
+"""Layers, alphabet and width of compiled models are within the stated extents; only `places` depends on N."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_every_compiler_keeps_what_it_promises(problem, lengths):
 
 
 def test_far_beyond_what_can_be_built():
-    """A regular language at N = 2^k: the width grows by a column or three per bit, nothing else does."""
+    """A regular language at N = 2^k: only the width grows, by one or three columns per bit."""
     compiler = compiler_of("(a|b)*abb")
     for kind in compiler.kinds:
         near, far = (compiler.extent(kind, 1 << k) for k in (20, 39))

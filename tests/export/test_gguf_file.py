@@ -211,14 +211,14 @@ def test_rows_of_halves_and_of_neighbours():
 @pytest.mark.parametrize("arch", ["llada", "dream"])
 def test_swapped_halves_are_refused(arch, monkeypatch):
     turns = ("dream",) if arch == "dream" else ()
-    tensors = gguf_module._named
+    tensors = gguf_module._gguf_tensors
 
     def swapped(weights, name):
         with monkeypatch.context() as patch:
             patch.setattr(gguf_module, "TURNS_NEIGHBOURS", turns)
             return tensors(weights, name)
 
-    monkeypatch.setattr(gguf_module, "_named", swapped)
+    monkeypatch.setattr(gguf_module, "_gguf_tensors", swapped)
     with pytest.raises(ExportDisagreement, match="computes a wrong position"):
         export_files(compile_problem("(a|b)*abb", "mdm", length=6), "gguf", gguf=GgufChoice(arch))
 

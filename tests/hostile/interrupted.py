@@ -82,7 +82,7 @@ def attempt(draws: random.Random, folder: Path, seconds: float) -> str | None:
         return about + errors.decode(errors="replace")
     by = (
         -process.returncode if process.returncode < 0 else process.returncode - 128
-    )  # at its very end Python dies of it
+    )  # at the very end Python itself dies from the signal
     if process.returncode not in (0, 1, 2) and by not in SIGNALS:
         return about + "an exit code of no signal"
     return _leftovers(folder, about)
@@ -119,7 +119,7 @@ def _wait_for_handlers(pid: int) -> None:
 
 
 def attempts(count: int, seed: int, *, seconds: float = 2.0) -> list[str]:
-    """Make so many attempts; return what was wrong with those that failed."""
+    """Make `count` attempts; return the problems of those that failed."""
     draws = random.Random(seed)
     failures = []
     for _ in range(count):

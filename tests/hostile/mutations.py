@@ -1,7 +1,7 @@
-"""Strategies: a good document, and what an enemy would make of it.
+"""Strategies: a valid document, and damaged versions of it.
 
-json_of(good)      a JSON document with a few places replaced, removed, doubled or nested
-text_of(pieces)    a text of the format's own tokens, in an order of its own
+json_of(good)      a JSON document with a few values replaced, removed, doubled or nested
+text_of(pieces)    a text of tokens of the format, in any order
 lines_of(good)     the lines of a good text, some of them cut, doubled, swapped or replaced
 """
 
@@ -21,7 +21,7 @@ odd = st.one_of(
 
 
 def places(document, path=()):
-    """The paths of everything inside a document."""
+    """Yield the path of every value inside a document."""
     inside = (
         enumerate(document) if isinstance(document, list) else document.items() if isinstance(document, dict) else ()
     )
@@ -32,7 +32,7 @@ def places(document, path=()):
 
 @st.composite
 def json_of(draw, good, *, most=3):
-    """The document with up to `most` places damaged."""
+    """Return a strategy for the document with up to `most` damaged values."""
     document = copy.deepcopy(draw(good) if isinstance(good, st.SearchStrategy) else good)
     for _ in range(draw(st.integers(1, most))):
         paths = list(places(document))
@@ -70,7 +70,7 @@ def text_of(pieces, *, most=24):
 
 @st.composite
 def lines_of(draw, good, pieces):
-    """Lines of a good text, damaged; `pieces` are the words that such a text may hold."""
+    """Return a strategy for damaged lines of a valid text; `pieces` are words that such a text may contain."""
     lines = draw(st.sampled_from(good)).split("\n")
     for _ in range(draw(st.integers(0, 4))):
         at = draw(st.integers(0, max(0, len(lines) - 1)))

@@ -1,6 +1,6 @@
-"""What is done with a document from anywhere, as far as it goes: read it, use what was read, write it, read it again.
+"""Process an untrusted document as far as possible: read it, use the result, write it, read it again.
 
-An error of ours ends it; any other escapes and fails the test. So does a file that is left behind.
+An `UnmaskError` ends the processing; any other exception fails the test. So does a file that is left behind.
 """
 
 import json
@@ -16,7 +16,6 @@ from unmask.api import (
     convert_model,
     load_model,
     problem_name,
-    result,
     run_both,
     run_words,
     save_model,
@@ -35,7 +34,7 @@ from unmask.reasoners.planners import parse_planner
 from unmask.recurrences import Interpreter
 from unmask.samplers.law_comparison import Bench
 from unmask.samplers.string_law import law_from_json, read_law
-from unmask.traces.trace import Trace
+from unmask.traces.trace import Trace, result
 from unmask.traces.trace_differences import first_difference
 from unmask.verification.words.deciders import extracted_circuit
 from unmask.viewer.html_page import render, text_of
@@ -47,7 +46,7 @@ SMALL = 12
 
 
 def ours(work, *arguments, **options):
-    """What the work gives, or None if it was refused with a sentence of ours."""
+    """Return the result of the work, or None if it raised an `UnmaskError`."""
     try:
         return work(*arguments, **options)
     except UnmaskError:
@@ -111,7 +110,7 @@ def blif(text, _=None):
 
 
 def grammar(text, scratch: Path):
-    """A grammar, from its file → what is stored of it, the recogniser and the chart side by side, and a model."""
+    """A grammar, from its file → its stored form, recogniser and chart compared, and a model."""
     path = scratch / "g.cfg"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     problem = ours(parse_problem, f"cfg:{path}")
@@ -187,7 +186,7 @@ def trace(document, _=None):
 
 
 def question(document, _=None):
-    """A question of the playground: every task has an answer or a sentence, and none is a failure of ours."""
+    """A question of the playground: every task has an answer or an error message, and no status 500."""
     for task in ("words", "run", "steps"):
         assert task in TASKS
         reply = answer(task, document)
@@ -199,7 +198,7 @@ def planner(text, _=None):
 
 
 def packed(tensors, header_changes):
-    """The bytes of a .safetensors with entries of its header replaced, whatever they promise."""
+    """Return the bytes of a .safetensors file with replaced header entries."""
     content = save({name: np.ascontiguousarray(array) for name, array in tensors.items()})
     (size,) = struct.unpack_from("<Q", content)
     header = json.loads(content[8 : 8 + size]) | header_changes

@@ -1,4 +1,4 @@
-"""Everything that once broke, by format: `corpus/FORMAT.json` maps what it is to the document."""
+"""Documents that once caused a failure, by format: `corpus/FORMAT.json` maps a description to the document."""
 
 import json
 import struct
@@ -78,7 +78,7 @@ def test_more_outputs_than_slots_are_refused(tmp_path, unmask):
 @pytest.mark.parametrize("length", [10**9, 10**30, 16_385])
 @pytest.mark.parametrize("symbols", ["a", "ab"])
 def test_a_law_of_strings_without_end(length, symbols, tmp_path, unmask):
-    """2^(10^9) is a number that Python sits on for minutes, deaf to any clock."""
+    """2^(10^9) takes Python minutes, during which no alarm is handled."""
     share = f"1/{len(symbols)}"
     law = {"kind": "ngram", "alphabet": list(symbols), "order": 1, "contexts": {"": dict.fromkeys(symbols, share)}}
     (tmp_path / "law.json").write_text(json.dumps(law))

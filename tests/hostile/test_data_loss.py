@@ -1,4 +1,4 @@
-"""Nothing that unmask did not write is deleted, changed or replaced, whatever a command writes, and wherever."""
+"""No command deletes, changes or replaces a file that unmask did not write."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ FOLDERS = {"compile": COMPILE, "convert": CONVERT, "export": EXPORT}
 
 
 def contents(folder):
-    """Everything below a folder: links with their targets, files with their bytes, folders."""
+    """Return everything below a folder: links with their targets, files with their bytes, folders."""
     return {
         path.relative_to(folder): os.readlink(path)
         if path.is_symlink()
@@ -96,14 +96,14 @@ def a_space_in_the_config(t):
 
 
 def an_edited_list(t):
-    """The user's file with its right digest."""
+    """The user's file with its correct digest."""
     (t / "mine.safetensors").write_text("mine")
     with (t / "SHA256SUMS").open("a") as file:
         file.write(f"{hashlib.sha256(b'mine').hexdigest()}  mine.safetensors\n")
 
 
 def a_list_of_the_user(t):
-    """What `sha256sum * > SHA256SUMS` writes."""
+    """The output of `sha256sum * > SHA256SUMS`."""
     an_edited_config(t)
     files = sorted(path for path in t.iterdir() if path.name != "SHA256SUMS")
     sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
@@ -193,7 +193,7 @@ def test_a_folder_that_unmask_wrote_is_replaced(command, folder, unmask):
     assert sorted(path.name for path in folder.iterdir()) == ["source", "t"]
 
 
-@pytest.mark.parametrize("moment", ["_temporary_folder", "_write", "_move_folder"])
+@pytest.mark.parametrize("moment", ["_temporary_folder", "_write_and_sync", "_move_folder"])
 def test_a_file_that_is_planted_meanwhile_is_kept(moment, folder, unmask, monkeypatch):
     original = getattr(writing, moment)
 
@@ -212,7 +212,7 @@ def test_a_file_that_is_planted_meanwhile_is_kept(moment, folder, unmask, monkey
 
 
 def test_a_file_that_is_planted_in_the_last_moment_is_kept(folder, unmask, monkeypatch):
-    """After the second check: the folder is checked once more where nobody else can reach it by its name."""
+    """After the second check: the folder is checked once more under a temporary name."""
     rename = writing.Path.rename
 
     def meanwhile(self, target):

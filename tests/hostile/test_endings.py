@@ -1,4 +1,4 @@
-"""However a command ends, it says one sentence: no disk, no stream, no memory, no mistake of ours shows a traceback."""
+"""Every failing command prints one message, also for a full disk, a closed stream, too little memory or a bug."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def models(tmp_path_factory):
 
 
 def ended(arguments, monkeypatch):
-    """The exit code of a command in this process; nothing but SystemExit leaves it."""
+    """Return the exit code of a command in this process, which may only raise SystemExit."""
     monkeypatch.setattr(sys, "argv", ["unmask", *arguments])
     with pytest.raises(SystemExit) as caught:
         commands.main()
@@ -50,7 +50,7 @@ def ended(arguments, monkeypatch):
 
 
 def in_a_process(arguments, folder, *, memory=None, **streams):
-    """(exit code, standard error) of a command that has a process to itself."""
+    """Return (exit code, standard error) of a command in a fresh process."""
 
     def confined():
         if memory is not None:
@@ -81,7 +81,7 @@ def test_a_full_disk_behind_standard_output(name, models, monkeypatch, capfd):
 
 
 def test_a_full_disk_in_a_process_of_its_own(models):
-    """The interpreter's own end has nothing to add."""
+    """The end of the interpreter prints nothing more."""
     with open("/dev/full", "w") as full:
         code, message = in_a_process(["run", "abb", "aabb"], models, stdout=full)
     assert (code, message) == (
@@ -117,7 +117,7 @@ def test_a_reader_that_takes_nothing(line, models):
     assert piped.stderr == (alone.stderr if piped.returncode == 2 else b"")
 
 
-def test_nobody_reads(models):
+def test_output_that_is_not_read(models):
     process = subprocess.Popen(
         [sys.executable, "-m", "unmask", "run", "abb", "-"],
         cwd=models,
@@ -145,7 +145,7 @@ def test_a_closed_stream(stream, word, code, models, monkeypatch, capfd):
 
 
 def test_too_little_memory_to_start(models):
-    """From what Python itself needs up to what a run needs: a sentence, and never the exit code of an interrupt."""
+    """From the memory that Python needs up to that of a run: a message, and never the exit code of an interrupt."""
     least = next(m for m in range(20, 400, 10) if python_starts(m))
     codes = []
     for megabytes in (least + 10, least + 100, least + 190, least + 300):
@@ -157,7 +157,7 @@ def test_too_little_memory_to_start(models):
 
 
 def python_starts(megabytes):
-    """Whether an interpreter comes up in so little memory at all."""
+    """Return whether a Python interpreter starts at all with so little memory."""
 
     def confined():
         resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
@@ -166,7 +166,7 @@ def python_starts(megabytes):
     return completed.returncode == 0
 
 
-# the net under all commands
+# the handler for unexpected errors
 
 
 def breaks(monkeypatch, error):
@@ -177,7 +177,7 @@ def breaks(monkeypatch, error):
 
 
 @pytest.mark.parametrize(
-    ("error", "sentence"),
+    ("error", "expected"),
     [
         (ZeroDivisionError("x"), "this should not happen: ZeroDivisionError in line"),
         (RecursionError(), "nested too deeply"),
@@ -187,11 +187,11 @@ def breaks(monkeypatch, error):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_has_no_sentence_of_its_own_still_ends_in_one(error, sentence, monkeypatch, capfd):
+def test_an_unexpected_error_ends_with_a_message(error, expected, monkeypatch, capfd):
     breaks(monkeypatch, error)
     assert ended(["run", "abb", "aabb"], monkeypatch) == 2
     message = capfd.readouterr().err
-    assert sentence in message
+    assert expected in message
     assert message.count("\n") == 1
 
 
@@ -203,7 +203,7 @@ def test_a_mistake_of_ours_can_be_looked_at(monkeypatch):
         commands.main()
 
 
-def test_a_long_name_stays_a_short_sentence(models, monkeypatch, capfd):
+def test_a_long_name_is_shortened_in_the_message(models, monkeypatch, capfd):
     """For every argument that names a file or a folder."""
     monkeypatch.chdir(models)
     long = "a" * 5000
@@ -257,7 +257,7 @@ def test_a_length_that_no_integer_of_the_machine_holds(length, tmp_path, monkeyp
 @pytest.mark.parametrize(
     "how", ["class X(BaseException): pass\nraise X('\\x1b')", "raise GeneratorExit", "raise SystemExit"]
 )
-def test_whatever_a_program_raises_is_said_in_a_sentence(how, tmp_path, monkeypatch, capfd):
+def test_every_exception_of_a_program_becomes_a_message(how, tmp_path, monkeypatch, capfd):
     (tmp_path / "p.py").write_text(how)
     monkeypatch.chdir(tmp_path)
     assert ended(["compile", "program:p.py", "--to", "mdm", "--length", "2", "--out", "m"], monkeypatch) == 2
@@ -267,7 +267,7 @@ def test_whatever_a_program_raises_is_said_in_a_sentence(how, tmp_path, monkeypa
     assert message.count("\n") == 1
 
 
-def test_a_symbol_of_megabytes_stays_a_short_sentence_in_json_too(models, tmp_path, monkeypatch, capfd):
+def test_a_symbol_of_megabytes_is_shortened_also_in_json(models, tmp_path, monkeypatch, capfd):
     shutil.copytree(models / "abb", tmp_path / "m")
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     (tmp_path / "m" / "config.json").write_text(json.dumps({**config, "mask": "m" * 10**6}))

@@ -1,7 +1,7 @@
-"""No command sends a terminal what came from a file or an argument and is not a plain character.
+"""No command prints control characters that come from a file or an argument.
 
-Every command meets symbols, names of folders and files, patterns, types and options that hold escape sequences, marks
-that turn the direction of writing, and bytes that are no characters.
+Every command gets symbols, names of folders and files, patterns, types and options that contain escape sequences,
+marks that change the direction of writing, and bytes that are not characters.
 """
 
 import ast
@@ -58,7 +58,7 @@ def evil_config(**changes):
 
 @pytest.fixture(scope="module")
 def evil(tmp_path_factory):
-    """A folder of a hostile name, with hostile folders and files in it."""
+    """A folder with a hostile name that contains hostile folders and files."""
     folder = tmp_path_factory.mktemp("evil") / PATH
     folder_by_hand.write(folder / "m", config=evil_config)
     folder_by_hand.write(folder / "empty", config=lambda: evil_config(length=0, padding=3, input_symbols=[]))
@@ -77,7 +77,7 @@ WORD = f"{SYMBOLS[0]} {SYMBOLS[1]}".replace("\u2028", "").replace("\r", "")
 
 
 def attempts(evil):
-    """Command lines by command; what they print is looked at, whatever it is."""
+    """Command lines by command; their output is checked, whether they succeed or fail."""
     m, out = evil / "m", evil / "out"
     return {
         "compile": [
@@ -208,7 +208,7 @@ WORDS = ("\x1b\x7f\u202e", "\udcffaa", "\u2066aa")
 
 
 def test_a_pattern_of_controls(tmp_path, unmask):
-    """It compiles; its model runs, is shown, refuted with a counterexample, compared and sampled."""
+    """A hostile program is compiled; its model is run, shown, refuted with a counterexample, compared and sampled."""
     model = tmp_path / "m"
     lines = [
         ["compile", REGEX, "--length", "3", "--to", "mdm", "--out", model],
@@ -272,7 +272,7 @@ def test_types_and_names_of_tensors(tensors, tmp_path, unmask):
 
 
 def test_the_checker_of_certificates(tmp_path, capsys):
-    """Names of files, an error inside of a certificate, and an automaton's own words."""
+    """Names of files, an error inside a certificate, and words of an automaton."""
     folder, path = folder_by_hand.write(tmp_path / "m"), tmp_path / "\x1b[2J.json"
     for content, code in ((None, 2), ("{}", 1), ('{"format": "\x1b[2J"}', 1), ('{"format": "\\u001b[2J"}', 1)):
         if content is not None:
@@ -296,7 +296,7 @@ def test_a_document_is_ascii(tmp_path, unmask):
 
 
 def test_all_that_is_printed_passes_the_border():
-    """Commands print through `terminal.py` alone."""
+    """Commands print only through `terminal.py`."""
     for path in set((SOURCE / "cli").glob("*.py")) - {SOURCE / "cli/terminal.py"}:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             called = node.func if isinstance(node, ast.Call) else None

@@ -1,7 +1,7 @@
-"""Documents that an enemy made of good ones, for every format that is read: what is not a sentence of ours fails.
+"""Damaged documents of every format that is read: anything but a success or an `UnmaskError` fails the test.
 
-Seeded, so that a failure comes back; what once failed is kept in `corpus/`. A few of each here, 5 minutes of them in
-`make check-long`.
+The random numbers are seeded, so failures can be repeated; documents that once failed are kept in `corpus/`. This file
+runs a few of each format, and `make check-long` runs them for 5 minutes.
 """
 
 import tempfile
@@ -192,7 +192,7 @@ entries = st.fixed_dictionaries(
 
 @st.composite
 def weights(draw):
-    """Tensors of another shape, type or value, or a header that promises what is not there."""
+    """Tensors of another shape, type or value, or a header that does not match the content."""
     stored = folder_by_hand.tensors()
     for name in draw(
         st.lists(st.sampled_from([*stored, "layers.1.mlp.b1", "bias", "pos.shape"]), max_size=3, unique=True)
@@ -308,7 +308,7 @@ LONG = {
 
 
 def attack(name, examples, number):
-    """So many documents of a format, always the same for a number."""
+    """Return `count` documents of a format, always the same for a seed."""
     strategy, target = FUZZED[name]
 
     @seed(number)

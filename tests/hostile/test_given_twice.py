@@ -1,4 +1,4 @@
-"""A name that is given twice in a file is refused: two readers need not take the same of the two values."""
+"""A name that occurs twice in a file is refused, because readers differ in which value they take."""
 
 import json
 import struct

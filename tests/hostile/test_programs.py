@@ -1,4 +1,4 @@
-"""Programs whose values, errors and output are hostile: one message, and nothing that a terminal obeys."""
+"""Programs whose values, errors and output are hostile: one message, without control characters."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What is no ordinary file is refused at once, wherever a file is named: a pipe or a device might never end."""
+"""Commands refuse pipes, devices and other special files at once, because reading them might never end."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ import folder_by_hand
 from unmask.api import compile_problem, save_model
 from unmask.checker.__main__ import main as check_certificate
 from unmask.errors import ProblemError, TooLarge
-from unmask.files import is_there, read_file
+from unmask.files import path_exists, read_file
 
 
 def pipe(path):
@@ -39,7 +39,7 @@ SPECIAL = {"a pipe": pipe, "a socket": unix_socket, "a device": device, "a folde
 
 
 def named(path):
-    """Command lines in which a file is named, by what it should be."""
+    """Command lines that name a file, by the kind of file."""
     to = ("--to", "mdm", "--out", path.parent / "made")
     return {
         "circuit": ["compile", f"aiger:{path}", *to],
@@ -83,7 +83,7 @@ def test_a_certificate_is_an_ordinary_file(kind, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("kind", ["a pipe", "a device"])
-def test_what_stands_where_a_folder_is_written_is_not_read_for_ever(kind, tmp_path, unmask):
+def test_special_files_at_the_target_are_not_read(kind, tmp_path, unmask):
     (tmp_path / "out").mkdir()
     SPECIAL[kind](tmp_path / "out" / "config.json")
     code, _, err = unmask("compile", "a", "--length", "2", "--to", "mdm", "--out", tmp_path / "out")
@@ -92,7 +92,7 @@ def test_what_stands_where_a_folder_is_written_is_not_read_for_ever(kind, tmp_pa
 
 
 def test_standard_input_is_no_circuit(tmp_path, unmask):
-    """It could be one, but whether it ends nobody knows; words are read from it, with `-`."""
+    """A pipe could contain the file, but might never end; words can be read from it with `-`."""
     reading, writing = os.pipe()
     try:
         code, _, err = unmask("compile", f"aiger:/dev/fd/{reading}", "--to", "mdm", "--out", tmp_path / "m")
@@ -118,21 +118,21 @@ def test_sizes_are_exact(tmp_path):
     with pytest.raises(ProblemError, match="its name is not a valid file name"):
         read_file("a\0b", "it", most=4, error=ProblemError)
     with pytest.raises(ProblemError, match="it is still being written"):
-        read_file("/proc/self/status", "it", most=1 << 20, error=ProblemError)  # says that it has 0 bytes
+        read_file("/proc/self/status", "it", most=1 << 20, error=ProblemError)  # it reports a size of 0 bytes
 
 
 def test_any_name_may_be_asked_for(tmp_path):
     (tmp_path / "f").touch()
     (tmp_path / "nowhere").symlink_to("nothing")
     for name in (tmp_path / "f", tmp_path / "nowhere", tmp_path):
-        assert is_there(name)
+        assert path_exists(name)
     for name in (tmp_path / "f" / "g", "x" * 10_000, "a\0b", ""):
-        assert not is_there(name)
+        assert not path_exists(name)
 
 
 @pytest.mark.parametrize("kind", SPECIAL)
 def test_a_folder_that_cannot_be_read_is_not_taken_for_a_pattern(kind, tmp_path, unmask, monkeypatch):
-    """`--against x` with a folder x is that folder, and never the regex x, over whose letters anything might hold."""
+    """`--against x` with a folder x means that folder, and never the regex x."""
     monkeypatch.chdir(tmp_path)
     folder_by_hand.write(tmp_path / "good")
     (tmp_path / "x").mkdir()

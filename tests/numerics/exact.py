@@ -1,4 +1,4 @@
-"""F_p by the definition, on rationals: what the library's integers are compared with."""
+"""F_p by its definition, on rationals, for comparison with the library's integers."""
 
 from fractions import Fraction
 from functools import reduce
@@ -10,12 +10,12 @@ def bound(p):
 
 
 def numbers(p):
-    """Every number of F_p."""
+    """Return every number of F_p."""
     return [Fraction(a, 2**p) for a in range(-(4**p) + 1, 4**p)]
 
 
 def rounded(x, p):
-    """[x]: the nearest number of F_p, of two equally near the one closer to zero, clipped to ±B."""
+    """Return [x]: the nearest number of F_p, ties toward zero, clipped to ±B."""
     x = max(-bound(p), min(bound(p), x))
     low = Fraction(floor(x * 2**p), 2**p)
     return min((low, low + Fraction(1, 2**p)), key=lambda y: (abs(y - x), abs(y)))
@@ -26,12 +26,12 @@ def plus(x, y, p):
 
 
 def total(terms, p):
-    """SUM: left to right, clipped after every addition."""
+    """Return SUM: left to right, clipped after every addition."""
     return reduce(lambda x, y: plus(x, y, p), terms, Fraction(0))
 
 
 def inner(xs, ys, p):
-    """⟨x, y⟩: every product rounded by itself."""
+    """Return ⟨x, y⟩: every product is rounded separately."""
     return total([rounded(x * y, p) for x, y in zip(xs, ys, strict=True)], p)
 
 
@@ -41,7 +41,7 @@ def matmul(x, y, p):
 
 
 def meanings(array, p):
-    """Integers of any nesting → the rationals they stand for."""
+    """Return nested integers as the rationals that they mean."""
     if isinstance(array, list):
         return [meanings(a, p) for a in array]
     return Fraction(int(array), 2**p)

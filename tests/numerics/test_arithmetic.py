@@ -1,4 +1,4 @@
-"""Against exact rationals: every pair of numbers for p = 1, 2, random ones above."""
+"""Arithmetic compared with exact rationals: every pair of numbers for p = 1, 2, random ones for larger p."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -77,9 +77,9 @@ def test_arrays_give_what_integers_give(p):
     precision = Precision(p)
     a = np.array(precision.numbers())
     for operation in (add, multiply, divide):
-        right = a[a > 0] if operation is divide else a
-        table = operation(a[:, None], right[None, :], precision)
-        assert table.tolist() == [[int(operation(x, y, precision)) for y in right.tolist()] for x in a.tolist()]
+        positive = a[a > 0] if operation is divide else a
+        table = operation(a[:, None], positive[None, :], precision)
+        assert table.tolist() == [[int(operation(x, y, precision)) for y in positive.tolist()] for x in a.tolist()]
 
 
 @given(st.integers(-(10**9), 10**9), st.integers(1, 10**6), precisions)
@@ -163,13 +163,13 @@ def test_a_batch_is_one_product_after_the_other(case):
     left, right = np.array(x, dtype=np.int64).reshape(n, k), np.array(y, dtype=np.int64).reshape(k, m)
     batch = np.stack([left, -left])
     together = arithmetic.product(batch, np.stack([right, right]), Precision(p))
-    apart = [arithmetic.product(entry, right, Precision(p)) for entry in batch]
-    assert np.array_equal(together, np.stack(apart))
+    separate = [arithmetic.product(entry, right, Precision(p)) for entry in batch]
+    assert np.array_equal(together, np.stack(separate))
     assert np.array_equal(weighted(batch, Matrix.of(right).rows(), m, Precision(p)), together)
 
 
 def test_the_order_of_k_matters_in_a_product():
-    """A witness that the comparison above would notice a product summed from the right."""
+    """The comparison above would notice a product summed from right to left."""
     precision = Precision(2)
     x, y = np.array([[4, 4, 4]]), np.array([[15], [15], [-15]])
     assert arithmetic.product(x, y, precision) == [[0]]
@@ -213,7 +213,7 @@ def powers(p):
 
 @pytest.mark.parametrize("p", ALL)
 def test_every_entry_is_correctly_rounded(p):
-    """Both ends of a bracket round to the entry; beyond the brackets e^|x| > 2^(p+1), so that all is clear."""
+    """Both ends of a bracket round to the entry; beyond the brackets e^|x| > 2^(p+1), which determines the entry."""
     precision = Precision(p)
     table = exp_table(precision)
     brackets = powers(p)
@@ -229,7 +229,7 @@ def test_every_entry_is_correctly_rounded(p):
 
 @pytest.mark.parametrize("p", ALL)
 def test_interval_arithmetic_agrees(p):
-    """The same by another road: intervals of mpmath around the entries that are not clear by their size."""
+    """The same by intervals of mpmath, for the entries that their size does not determine."""
     precision = Precision(p)
     table = exp_table(precision)
     mpmath.iv.prec = mpmath.mp.prec = 120

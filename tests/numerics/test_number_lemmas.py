@@ -28,8 +28,8 @@ def test_for_p_1_only_the_bound_is_beyond_the_threshold():
 
 
 def test_sharp_thresholds_of_the_theory_page():
-    found = [sharp_thresholds(Precision(p)) for p in (1, 2, 3, 4)]
-    assert found == [(1, -3), (6, -9), (17, -23), (45, -56)]
+    thresholds = [sharp_thresholds(Precision(p)) for p in (1, 2, 3, 4)]
+    assert thresholds == [(1, -3), (6, -9), (17, -23), (45, -56)]
 
 
 @pytest.mark.parametrize("precision", ALL, ids=str)

@@ -30,12 +30,12 @@ def causal_head(rows, *, lookup=False):
     one = program.one
     ones = [program.register(f"1 in bit {i}", declaration=Flag(n // (1 << i) % 2)) for i in range(size)]
     zeros = [program.register(f"0 in bit {i}", declaration=Flag(1 - n // (1 << i) % 2)) for i in range(size)]
-    own = program.code("own", n, size)
+    row_code = program.code("own", n, size)
     address, x, y = program.register("address", size), program.register("x"), program.register("y")
     head = program.layer().head()
     compare(head, size, ones, zeros, one)
     if lookup:
-        eq(head, address, own)
+        eq(head, address, row_code)
     head.copy(x, y)
     return program, address, x, y, size
 
@@ -47,11 +47,11 @@ def test_unmasked_uniform_attention_becomes_causal(precision, rows):
     values = np.random.default_rng(rows).integers(0, 2, (20, rows, 1)) * precision.one
     ours = settle(program, precision, (x, values))[..., y]
     plain = blank(rows)
-    there, result = plain.register("x"), plain.register("y")
+    source, result = plain.register("x"), plain.register("y")
     head = plain.layer().head()
     head.column([], [])
-    head.copy(there, result)
-    causal = settle(plain, precision, (there, values), attention="causal")[..., result]
+    head.copy(source, result)
+    causal = settle(plain, precision, (source, values), attention="causal")[..., result]
     assert np.array_equal(ours, causal)
 
 
@@ -63,8 +63,8 @@ def test_a_look_up_of_an_earlier_row_is_kept(precision):
     targets = np.stack([rng.integers(0, i + 1, 30) for i in range(rows)], axis=1)
     codes = precision.one * (2 * (targets[..., None] >> np.arange(size - 1, -1, -1) & 1) - 1)
     values = rng.integers(-precision.bound, precision.bound + 1, (30, rows, 1))
-    found = settle(program, precision, (address, codes), (x, values))[..., y]
-    assert np.array_equal(found, np.take_along_axis(values, targets[..., None], axis=1))
+    result = settle(program, precision, (address, codes), (x, values))[..., y]
+    assert np.array_equal(result, np.take_along_axis(values, targets[..., None], axis=1))
 
 
 @each_precision

@@ -1,4 +1,4 @@
-"""All of the paper is there, the page is in step with the record, and the command says what it should."""
+"""Every statement of the paper is an item, the page agrees with the record, and the command prints both."""
 
 import ast
 import json
@@ -22,7 +22,7 @@ STRUCTURE = ("sec:", "app:")
 KNOWN = (Path(__file__).parent / "labels.txt").read_text(encoding="utf-8").split()  # as the paper has them, in order
 UNLABELLED = {"definition": 14, "corollary": 1}
 FEW = Effort(6)
-"""One round of checks for this file: what a test has run, another need not run again."""
+"""One round of checks for this file, so that each check runs once."""
 OURS = ("def:forward-process*", "def:transformer-layer*")  # not in an environment of their own
 
 
@@ -38,7 +38,7 @@ def test_every_label_of_the_paper_is_an_item(label):
 @pytest.mark.long
 @pytest.mark.skipif("UNMASK_PAPER" not in os.environ, reason="UNMASK_PAPER names no source of the paper (paper.tex)")
 def test_the_list_of_labels_is_that_of_the_paper():
-    """`UNMASK_PAPER=paper.tex make check-long`, for whoever has the paper at hand."""
+    """Compare the numbers with the paper's source: `UNMASK_PAPER=paper.tex make check-long`."""
     tex = Path(os.environ["UNMASK_PAPER"]).read_text(encoding="utf-8")
     assert sorted(labels_of(tex)) == sorted(KNOWN)
     for environment, count in UNLABELLED.items():
@@ -69,8 +69,8 @@ def test_the_page_is_in_step_with_the_record():
 
 
 def test_the_checks_still_say_what_the_record_says():
-    found = {f.item.label: (f.status, f.reason) for f in examine_all(ITEMS, FEW)}
-    assert found == {f.item.label: (f.status, f.reason) for f in recorded(ITEMS)}
+    results = {f.item.label: (f.status, f.reason) for f in examine_all(ITEMS, FEW)}
+    assert results == {f.item.label: (f.status, f.reason) for f in recorded(ITEMS)}
 
 
 def test_the_list(unmask):
@@ -140,11 +140,11 @@ def test_what_fails_its_check_is_open_whatever_it_claims(unmask, monkeypatch):
 
 def test_simulations_run_on_fifty_random_models_a_direction_and_say_which():
     for finding in recorded(ITEMS):
-        found = re.findall(r"(\d+) random (?:models|transformers [a-z ]+) through (\w+),", finding.evidence.method)
-        for models, stem in found:
+        matches = re.findall(r"(\d+) random (?:models|transformers [a-z ]+) through (\w+),", finding.evidence.method)
+        for models, stem in matches:
             assert int(models) >= 50, (finding.item.label, stem)
-        assert finding.evidence.method.count("seeds 0 … ") >= len(found)
-        assert finding.evidence.method.count("N = ") >= len(found)
+        assert finding.evidence.method.count("seeds 0 … ") >= len(matches)
+        assert finding.evidence.method.count("N = ") >= len(matches)
 
 
 def test_every_claim_about_regular_languages_says_which_layout():
@@ -176,14 +176,14 @@ def test_proofs_by_rocq_are_there():
 def test_one_item_is_explained(unmask):
     code, out, _ = unmask("paper", "thm:lts-mdms")
     assert code == 0
-    for part in (
+    for fragment in (
         "MDM[T, P] ⊆ PLT[T, P]",
         "theorems/plt_to_mdm.py",
         "run it: unmask compile",
         "in the errata: 16",
         "cases)",
     ):
-        assert part in out
+        assert fragment in out
 
 
 def test_one_item_is_checked_now(unmask):
@@ -243,7 +243,7 @@ def test_every_item_of_the_paper_with_a_number_has_its_own():
 def test_numbers_follow_from_the_source():
     """One counter for each environment, restarted in every section; restatements have no number of their own."""
     kinds = "theorem|lemma|corollary|proposition|remark|definition|assumption"
-    section, appendix, counts, found = 0, False, {}, []
+    section, appendix, counts, derived = 0, False, {}, []
     for line in Path(os.environ["UNMASK_PAPER"]).read_text(encoding="utf-8").splitlines():
         if "\\appendix" in line:
             section, appendix = 0, True
@@ -256,9 +256,9 @@ def test_numbers_follow_from_the_source():
             counts[begin[1]] = counts.get(begin[1], 0) + 1
             name = chr(ord("A") + section - 1) if appendix else section
             label = re.search(r"\\label\{([^}]*)\}", line)
-            found.append((label and label[1], f"{begin[1].capitalize()} {name}.{counts[begin[1]]}"))
+            derived.append((label and label[1], f"{begin[1].capitalize()} {name}.{counts[begin[1]]}"))
     ours = [(label, number) for label, number in NUMBERS.items() if "." in number]
-    assert found == [(None if label.endswith("*") else label, number) for label, number in ours]
+    assert derived == [(None if label.endswith("*") else label, number) for label, number in ours]
 
 
 def test_one_status_for_each_item():
@@ -279,12 +279,12 @@ def test_equations_and_bare_slugs_lead_to_their_item():
 
 @pytest.mark.parametrize("command", sorted({item.run for item in ITEMS if "--check" not in item.run}))
 def test_every_command_of_the_list_runs(command, tmp_path):
-    for part in command.split(" && "):
-        arguments = shlex.split(part)
+    for command_part in command.split(" && "):
+        arguments = shlex.split(command_part)
         assert arguments[0] == "unmask"
-        code, printed = command_line.in_this_process(part, tmp_path)
+        code, printed = command_line.in_this_process(command_part, tmp_path)
         undecided = arguments[1] == "run" and "random:" in command
-        assert code in ((0, 1, 2) if undecided or "--planner" in part else (0,)), printed
+        assert code in ((0, 1, 2) if undecided or "--planner" in command_part else (0,)), printed
         assert "Traceback" not in printed
 
 
@@ -294,7 +294,7 @@ def errata_commands():
 
 
 def named_tests(path):
-    """Name → is it one that every run of the suite runs? Of the tests in a file, as they are written there."""
+    """Return name → does every run of the suite run it, for the tests of a file."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     tests = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
     return {test.name: "mark.long" not in " ".join(map(ast.unparse, test.decorator_list)) for test in tests}
@@ -317,7 +317,7 @@ def test_every_test_that_the_errata_name_is_one_of_this_suite():
 
 @pytest.mark.parametrize("line", [line for line in errata_commands() if not line.startswith("pytest ")])
 def test_every_other_command_of_the_errata_runs(line, tmp_path, monkeypatch):
-    """With few of the cases; `make theorems` runs them all."""
+    """With few cases; `make theorems` runs all of them."""
     monkeypatch.setattr(evidence, "Effort", lambda: FEW)
     assert shlex.split(line)[0] in ("unmask", "python")
     code, printed = command_line.run(line, tmp_path)

@@ -32,16 +32,16 @@ def test_nothing_is_masked_at_time_0_and_everything_at_time_t(alpha):
 @pytest.mark.parametrize("alpha", [linear, polynomial(2)])
 @pytest.mark.parametrize("t", [1, 2, 3])
 def test_marginals_are_those_of_the_schedule(alpha, t):
-    """2,000 seeds: each position stays as often as α(t/T) says, within five standard deviations."""
+    """2,000 seeds: each position stays with frequency α(t/T), within five standard deviations."""
     draws, T = 2000, 4
     words = [forward_mask(WORD, t, T, mask="m", tape=Tape(seed), alpha=alpha) for seed in range(draws)]
     stays = alpha(Fraction(t, T))
     for i, symbol in enumerate(WORD):
         column = [word[i] for word in words]
         assert set(column) == {symbol, "m"}
-        kept = column.count(symbol)
-        assert (kept - draws * stays) ** 2 <= 25 * draws * stays * (1 - stays)
-        assert (kept - draws * (stays + Fraction(1, 10))) ** 2 > 25 * draws * stays * (1 - stays)
+        unmasked = column.count(symbol)
+        assert (unmasked - draws * stays) ** 2 <= 25 * draws * stays * (1 - stays)
+        assert (unmasked - draws * (stays + Fraction(1, 10))) ** 2 > 25 * draws * stays * (1 - stays)
 
 
 def test_positions_are_masked_independently():
@@ -139,7 +139,7 @@ def copier():
 
 
 def test_a_sampled_predictor_has_the_exact_law_of_its_logits():
-    """It is right where one slot is known, up to what the noise can flip; ties make it lean to 0 where none is."""
+    """If one slot is unmasked, only noise makes the predictor wrong. If both are masked, ties favour 0."""
     laws = model_conditionals(copier(), [0], engine=ReferenceEngine(), sampled=True)
     both = laws(("m", "m"))[0]
     assert sum(both.values()) == 1

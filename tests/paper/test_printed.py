@@ -1,4 +1,4 @@
-"""Each erratum's smallest case: what the paper prints, failing. docs/paper/errata.md names these tests."""
+"""The smallest case of each erratum, in which the printed form fails. docs/paper/errata.md names these tests."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -60,15 +60,15 @@ def test_29_the_planner_bit_of_a_slot_is_not_that_of_an_input():
 
 
 def test_noise_after_each_loop_samples_every_step():
-    """The loop body turned round, decoding first and once more in the final layers; noise t is added after loop t."""
+    """The loop body rotated: it decodes first, and once more in the final layers; noise t is added after loop t."""
     draws = set()
     for seed in range(30):
         steps = 1 + seed % 3
         source = random_model(seed, "mdm", 1, steps=steps, padding=2)
-        drawn = run(source, [0], engine=ReferenceEngine(), tape=Tape(seed)).output[-1]
+        sampled = run(source, [0], engine=ReferenceEngine(), tape=Tape(seed)).output[-1]
         looped = mdm_to_plt(source).model
-        assert answer_with_noise_after_each_loop(looped, [0], Tape(seed)) == drawn
-        draws.add(drawn == run(source, [0], engine=ReferenceEngine()).output[-1])
+        assert answer_with_noise_after_each_loop(looped, [0], Tape(seed)) == sampled
+        draws.add(sampled == run(source, [0], engine=ReferenceEngine()).output[-1])
     assert draws == {True, False}, "the noise decides in some of the runs"
 
 
@@ -111,7 +111,7 @@ def test_03_subtracting_b_once_lets_an_unchosen_slot_win():
     unchosen = np.array([[False], [True]])
     once = np.where(unchosen, clip(logits - P2.bound, P2), logits)
     twice = np.where(unchosen, clip(once - P2.bound, P2), once)
-    assert [int(found.max(axis=1).argmax()) for found in (once, twice)] == [1, 0]
+    assert [int(weights.max(axis=1).argmax()) for weights in (once, twice)] == [1, 0]
 
 
 def test_03_no_fixed_k_chooses_what_a_planner_chooses():
@@ -172,8 +172,8 @@ def test_23_an_mlp_has_no_negative_output():
     mlp.read(unit, x)
     mlp.write(unit, y, whole(2))
     mlp.offset(y, -ONE)
-    found = settle(program, P2, (x, P2.one * bits(1)))[:, 0, y[0]]
-    assert found.min() == 0, "sbin(0) = -1 cannot be written"
+    result = settle(program, P2, (x, P2.one * bits(1)))[:, 0, y[0]]
+    assert result.min() == 0, "sbin(0) = -1 cannot be written"
 
 
 @pytest.mark.parametrize("p", range(1, 9))
@@ -183,16 +183,16 @@ def test_24_the_factor_of_argmax_is_no_number(p):
 
 def printed_argmax(x, precision, factor):
     """g_d = factor·ReLU(2^-p - Σ_{j≠d} ReLU(x_j - x_d)), every operation in F_p; numbers in units of 2^-p."""
-    found = []
-    for d, own in enumerate(x):
-        above = [max(0, int(clip(other - own, precision))) for j, other in enumerate(x) if j != d]
+    results = []
+    for d, entry in enumerate(x):
+        above = [max(0, int(clip(other - entry, precision))) for j, other in enumerate(x) if j != d]
         left = max(0, int(add(1, -int(total(np.array(above), precision)), precision)))
-        found.append(int(multiply(factor, left, precision)))
-    return found
+        results.append(int(multiply(factor, left, precision)))
+    return results
 
 
 def test_24_with_b_for_the_factor_one_is_not_reached_at_p_1():
-    """2^p is no number, so take B: [B·2^-p] is 1 from p = 2 on, and 1/2 for p = 1."""
+    """2^p is not in F_p, so take B: [B·2^-p] is 1 for p >= 2, and 1/2 for p = 1."""
     reached = [
         printed_argmax([3, 1], precision, precision.bound) == [precision.one, 0]
         for precision in map(Precision, (1, 2, 3))
@@ -206,7 +206,7 @@ def test_24_a_tie_has_no_winner_as_printed():
 
 
 def test_25_the_first_block_looks_at_rows_that_do_not_exist():
-    """N = 1, P = 3: the slots of the first block stand in the rows 1, 2, 3 (from 0), and n - P is -2, -1, 0."""
+    """N = 1, P = 3: the slots of the first block are the rows 1, 2, 3 (from 0), and n - P is -2, -1, 0."""
     length, block = 1, 3
     assert [n - block for n in range(length, length + block)] == [-2, -1, 0]
 
@@ -244,12 +244,12 @@ def test_14_the_block_of_a_row():
 def test_15_the_printed_copy_layer_reads_the_pads():
     """N = 2, rows 1 … 4: queries B·(⟨sbin r, 1⟩, -1), keys (⟨sbin r, -1⟩, [n <= N])."""
     N = 2
-    place = [n % N + 1 for n in range(1, 2 * N + 1)]
-    sbin = [2 * (r % 2) - 1 for r in place]  # of ⌈log2 N⌉ = 1 bit
+    printed_place = [n % N + 1 for n in range(1, 2 * N + 1)]
+    sbin = [2 * (r % 2) - 1 for r in printed_place]  # of ⌈log2 N⌉ = 1 bit
     queries = P2.bound * np.array([[bit, 1, -1] for bit in sbin])
     keys = P2.one * np.array([[bit, -1, int(n <= N)] for n, bit in enumerate(sbin, 1)])
-    seen = exp(product(queries, keys.T, P2), P2) > 0
-    assert [np.flatnonzero(row).tolist() for row in seen] == [[2], [3], [2], [3]], "rows 3 and 4, which hold pads"
+    visible = exp(product(queries, keys.T, P2), P2) > 0
+    assert [np.flatnonzero(row).tolist() for row in visible] == [[2], [3], [2], [3]], "rows 3 and 4, which hold pads"
 
 
 def test_15_blocks_count_positions_from_zero():
@@ -319,8 +319,8 @@ def order_of_the_inputs(N):
 
 def test_26_the_printed_tree_multiplies_in_a_rotated_order():
     assert order_of_the_inputs(6) == [5, 6, 1, 2, 3, 4]
-    right = [N for N in range(2, 200) if order_of_the_inputs(N) == list(range(1, N + 1))]
-    assert right == [2, 4, 8, 16, 32, 64, 128], "powers of two alone"
+    correct_lengths = [N for N in range(2, 200) if order_of_the_inputs(N) == list(range(1, N + 1))]
+    assert correct_lengths == [2, 4, 8, 16, 32, 64, 128], "powers of two alone"
 
 
 def test_26_the_addresses_of_inputs_and_the_indicator():
@@ -351,7 +351,7 @@ def test_18_the_divisors_of_the_positions():
     block = L * (N + P)
     rows = [n - N for n in range(N, N + T * block)]  # n from 0, as printed
     assert [(n // block, n % block // (N + P), n % block % (N + P)) for n in rows] == [
-        (step, layer, place) for step in range(T) for layer in range(L) for place in range(N + P)
+        (step, layer, row) for step in range(T) for layer in range(L) for row in range(N + P)
     ]
     assert [n // L for n in rows] == [0, 0, 1, 1, 2, 2, 3, 3], "printed: counts on through the steps"
     assert [n % P for n in rows] == [0] * len(rows), "printed: one place for all"
@@ -416,5 +416,5 @@ def test_12_mod_of_a_position_is_a_circuit_of_depth_two():
         terms = [n for n in range(N) if n % modulus >> output & 1]
         assert len(terms) <= N
         for n in range(N):
-            held = [all(n >> i & 1 == term >> i & 1 for i in range(width)) for term in terms]
-            assert any(held) == bool(n % modulus >> output & 1)
+            satisfied = [all(n >> i & 1 == term >> i & 1 for i in range(width)) for term in terms]
+            assert any(satisfied) == bool(n % modulus >> output & 1)

@@ -1,4 +1,4 @@
-"""Every check refutes something: with one part broken, the item becomes a gap that counts as a failure."""
+"""Every check can fail: if a component that it uses is broken, the item becomes a gap that counts as a failure."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -73,7 +73,7 @@ def one_hide(head, flag):
 
 
 def as_a_table(program):
-    """The program, with one register more that lists numbers."""
+    """Return the program with one more register, a table of numbers."""
     program.register("listed", 4, TableBits(np.arange(program.rows), n))
     return program
 
@@ -100,17 +100,17 @@ def with_the_noise_of_the_neighbour(logits, precision, *, noise=None, without=No
 
 
 def marginals(task, context):
-    """The law of each masked slot, whatever the rest of the canvas holds."""
+    """Return the law of each masked slot, ignoring the other slots."""
     return {
         i: {s: sum(p for canvas, p in task.law.items() if canvas[i] == s) for s in "ab"}
-        for i, held in enumerate(context)
-        if held == task.mask
+        for i, symbol in enumerate(context)
+        if symbol == task.mask
     }
 
 
 def even_law(model, word, **_):  # noqa: ARG001
-    others = [s for s in model.vocabulary if s != model.mask]
-    law = dict.fromkeys(others, Fraction(1, len(others)))
+    writable = [s for s in model.vocabulary if s != model.mask]
+    law = dict.fromkeys(writable, Fraction(1, len(writable)))
     return lambda context: dict.fromkeys(range(len(context)), law)
 
 
@@ -140,7 +140,7 @@ def against(family):
 
 
 def silent(stem):
-    """The converter, whose models have lost their logits."""
+    """Return the converter with models whose logits are all 0."""
     theorem = real_theorem(stem)
     if not isinstance(theorem, Theorem):
         return theorem
@@ -156,7 +156,7 @@ def silent(stem):
 
 
 def dearer(stem):
-    """The converter with a bound of nothing at all."""
+    """Return the converter with a bound of 0."""
     return replace(real_theorem(stem), most=lambda *_: Price(0, 0, 0, 0, 0))
 
 
@@ -219,7 +219,7 @@ BROKEN = [
     ("lem:unmask-conversion-fp", simulation, "hide", nothing),
     ("thm:perfect-approximation-limitation", problem_checks, "closed_formula", lambda length: Fraction(1, 2)),  # noqa: ARG005
     ("thm:perfect-approximation-limitation", problem_checks, "perfect", lambda *_: []),
-    ("thm:perfect-approximation-limitation", problem_checks, "_chance", lambda *_: Fraction(1, 50)),
+    ("thm:perfect-approximation-limitation", problem_checks, "_chance_of_answer", lambda *_: Fraction(1, 50)),
     ("thm:regular-languages-in-mdm-efficient", product_tree, "queue_factor", printed_layout),
     ("thm:regular-languages-in-mdm-efficient", problem_checks, "tree_steps", lambda length: length),
     ("takeaway:takeaway-4", product_tree, "queue_factor", printed_layout),
@@ -235,7 +235,7 @@ BROKEN = [
     ("fig:figure-1b", circuit_medium, "choose", nothing_new),
     ("takeaway:takeaway-5", circuit_medium, "choose", nothing_new),
     ("fig:expression-tree", expression_node, "readiness_planner", impatient),
-    ("fig:expression-tree", expression_node, "see_shape", nothing),
+    ("fig:expression-tree", expression_node, "detect_misshapen", nothing),
     ("thm:emdms-can-simulate-fplts", theorem_checks, "noise_distance", lambda p: Fraction(1, p.p + 1)),
     ("fig:figure-1b", cot_to_ac0, "_written", first_guess),
     ("own:cot-to-ac0*", cot_to_ac0, "argmax", certain),
@@ -274,7 +274,7 @@ SLIPS = ("TypeError", "AttributeError", "NameError", "TypeCheckError", "IndexErr
 
 @pytest.fixture(autouse=True)
 def compiled_anew():
-    """A compiler keeps the family it has made: none that is whole for what is broken here, nor the other way round."""
+    """Clear the families that compilers cache, so that broken and intact components are not mixed."""
     compiler_of.cache_clear()
     yield
     compiler_of.cache_clear()

@@ -1,4 +1,4 @@
-"""The checks behind the counterexample and the lower bound for chains each refute something."""
+"""The checks of the counterexample and of the lower bound for chains can fail."""
 
 import pytest
 
@@ -17,8 +17,8 @@ def test_a_machine_with_another_table_is_refuted(monkeypatch):
 
 
 def test_a_wrong_period_is_refuted(monkeypatch):
-    right = space_checks._cycle
-    monkeypatch.setattr(space_checks, "_cycle", lambda model, word: (0, right(model, word)[1] + 1))
+    real = space_checks._cycle
+    monkeypatch.setattr(space_checks, "_cycle", lambda model, word: (0, real(model, word)[1] + 1))
     with pytest.raises(Refuted, match="loops answer otherwise"):
         space_checks.periodic_loops(Effort(100))
 
@@ -37,7 +37,7 @@ def test_a_circuit_that_grows_with_the_steps_is_refuted(monkeypatch):
 
 def test_a_conversion_with_more_slots_is_refuted(monkeypatch):
     """The default conversion has one slot more than the packed one."""
-    right = theorem_checks.built
-    monkeypatch.setattr(theorem_checks, "built", lambda _: right("plt_to_mdm"))
+    real = theorem_checks.built
+    monkeypatch.setattr(theorem_checks, "built", lambda _: real("plt_to_mdm"))
     with pytest.raises(Refuted, match="slots instead of"):
         theorem_checks.exact_slots(FEW)

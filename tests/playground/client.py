@@ -1,4 +1,4 @@
-"""Requests as any program could send them, with nothing but the standard library."""
+"""Requests as any program can send them, with only the standard library."""
 
 import contextlib
 import http.client
@@ -15,7 +15,7 @@ JSON = {"Content-Type": "application/json"}
 
 @contextlib.contextmanager
 def started(*, folder=None):
-    """`unmask serve` on a free port: (address, process); ended by an interrupt."""
+    """Start `unmask serve` on a free port; yield (address, process), and interrupt it at the end."""
     environment = {**os.environ, **({"TMPDIR": str(folder)} if folder else {})}
     process = subprocess.Popen(
         [sys.executable, "-m", "unmask", "serve", "--port", "0"],
@@ -37,7 +37,7 @@ class Client:
         self.host = urlsplit(address).netloc
 
     def send(self, method, path, body=None, headers=None, *, timeout=60):
-        """(status, headers, body) of one request; headers replace the usual ones."""
+        """Return (status, headers, body) of one request; the given headers replace the usual ones."""
         connection = http.client.HTTPConnection(self.host, timeout=timeout)
         try:
             connection.request(method, path, body, headers or {})
@@ -47,7 +47,7 @@ class Client:
             connection.close()
 
     def post(self, task, question, **headers):
-        """(status, document); a string is sent as it is."""
+        """Return (status, document); a string is sent as it is."""
         body = question if isinstance(question, str | bytes) else json.dumps(question)
         sent = {**JSON, **{name.replace("_", "-"): value for name, value in headers.items()}}
         status, received, answer = self.send("POST", f"/api/{task}", body, sent)
@@ -55,13 +55,13 @@ class Client:
         return status, json.loads(answer)
 
     def ask(self, task, problem, word, **options):
-        """The answer to a question that has one."""
+        """Return the answer to a question that has one."""
         status, answer = self.post(task, {"problem": problem, "word": word, **options})
         assert status == 200, answer
         return answer
 
     def refusal(self, task, question, expected, **headers):
-        """The sentence of a request that is refused with this status."""
+        """Return the error message of a request that is refused with this status."""
         status, answer = self.post(task, question, **headers)
         assert (status, set(answer)) == (expected, {"error"}), answer
         assert "Traceback" not in answer["error"]

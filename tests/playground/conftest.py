@@ -21,7 +21,7 @@ def client(address):
 
 @pytest.fixture
 def own_process(tmp_path):
-    """Run Python code in a process of its own, in an empty folder: what it prints."""
+    """Run Python code in a fresh process in an empty folder, and return its output."""
 
     def run(code):
         completed = subprocess.run(

@@ -1,4 +1,4 @@
-"""Coroutine → what it gives, in a thread of its own: a browser that other tests have opened keeps a loop here."""
+"""Coroutine → its result, in a separate thread: the browser of other tests has a running loop in this one."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""What the playground says is what the problem, the theory and the command line say."""
+"""The playground agrees with the problem, the theory and the command line."""
 
 import re
 from html import unescape
@@ -16,7 +16,7 @@ KINDS = ("mdm", "smdm", "topk", "plt", "cot", "pcot")
 
 
 class Examples(HTMLParser):
-    """The questions that the page offers: links whose fragment is one."""
+    """Return the questions that the page offers, from the fragments of its links."""
 
     def __init__(self, page):
         super().__init__()
@@ -52,7 +52,7 @@ def test_the_view_is_the_viewer_s_page_in_a_sandbox(client):
     assert "page" not in answer
 
 
-def test_a_wrong_planner_stands_beside_the_right_one(client):
+def test_a_wrong_planner_is_shown_next_to_the_model_s_own(client):
     answer = client.ask("run", ABB, WORD, planner="uniform", k=1, seed=3)
     assert (answer["planner"], answer["answer"], answer["right"]) == ("uniform:1", "rejected", "accepted")
     assert answer["own"] == {"answer": "accepted", "steps": 4}
@@ -141,7 +141,7 @@ def test_random_weights_run_and_are_never_called_right(client):
         assert "random weights" in client.refusal(task, {"problem": "random:7", "word": "abab"}, 422)
 
 
-def test_words_to_try_have_the_answers_that_they_are_said_to_have(client):
+def test_example_words_have_the_stated_answers(client):
     words = client.ask("run", ABB, WORD)["words"]
     assert {word["right"] for word in words} == {"accepted", "rejected"}
     for word in words:

@@ -1,4 +1,4 @@
-"""No request hangs it, exhausts it, reads a file, or gets anything but JSON with one sentence."""
+"""No request blocks or exhausts the server or reads a file; every error is JSON with one message."""
 
 import http.client
 import json
@@ -16,7 +16,7 @@ GOOD = {"problem": "(a|b)*abb", "word": "aabb"}
 
 
 @pytest.mark.parametrize(
-    ("problem", "word", "sentence"),
+    ("problem", "word", "message"),
     [
         ("((a{1000}){1000}){1000}", "a", "lower the counts"),
         ("(a|b)*a(a|b){40}", "a" * 50, "20,000 states"),
@@ -35,18 +35,18 @@ GOOD = {"problem": "(a|b)*abb", "word": "aabb"}
         ("expr:(2+3)*(4+1)-6", "1+1", "expression"),
     ],
 )
-def test_what_is_too_large_or_wrong_is_refused_soon(client, problem, word, sentence):
-    """Soon: work that takes too long is stopped, and then the sentence is another one."""
+def test_what_is_too_large_or_wrong_is_refused_soon(client, problem, word, message):
+    """The refusal comes soon: work that takes too long is stopped with another message."""
     refusal = client.refusal("run", {"problem": problem, "word": word}, 422)
-    assert sentence in refusal
+    assert message in refusal
     assert "was stopped" not in refusal
 
 
 @pytest.mark.parametrize("prefix", ["dfa", "aiger", "blif"])
 @pytest.mark.parametrize("task", ["run", "steps", "planners", "prove"])
 def test_no_problem_names_a_file(client, prefix, task):
-    sentence = client.refusal(task, {"problem": f"{prefix}:/etc/passwd", "word": "a"}, 400)
-    assert "does not read files" in sentence
+    message = client.refusal(task, {"problem": f"{prefix}:/etc/passwd", "word": "a"}, 400)
+    assert "does not read files" in message
 
 
 @pytest.mark.parametrize("problem", ["cfg:/etc/passwd", "law:law.json"])
@@ -81,7 +81,7 @@ def test_no_path_leads_out(client, path):
 
 
 @pytest.mark.parametrize(
-    ("question", "status", "sentence"),
+    ("question", "status", "message"),
     [
         ("{", 400, "not JSON"),
         ("", 400, "not JSON"),
@@ -111,8 +111,8 @@ def test_no_path_leads_out(client, path):
     ],
     ids=lambda value: str(value)[:24],
 )
-def test_a_malformed_question_is_refused(client, question, status, sentence):
-    assert sentence in client.refusal("run", question, status)
+def test_a_malformed_question_is_refused(client, question, status, message):
+    assert message in client.refusal("run", question, status)
 
 
 def test_an_unknown_task_is_not_found(client):
@@ -164,18 +164,18 @@ def test_other_methods_are_refused(client, method, path):
 
 
 def test_more_than_it_takes_leave_it_responsive(client):
-    """Some are answered, the others are told to come back, and the page is served all the while."""
+    """Some requests are answered, the others are refused, and the page is served meanwhile."""
     heavy = {"problem": "group:A5", "word": " ".join(["(123)"] * 48), "kind": "mdm"}
     inside = request_limits.AT_ONCE + request_limits.WAITING
-    start = Barrier(inside + 6)  # if one came late, it could be let in after another was answered
+    start = Barrier(inside + 6)  # a late request could be accepted after another was answered
 
-    def ask(seed):  # each has its own seed, so that none is like another
+    def ask(seed):  # the seeds differ, so no two requests are equal
         start.wait()
         return client.post("run", {**heavy, "seed": seed})
 
     with ThreadPoolExecutor(inside + 6) as pool:
         requests = [pool.submit(ask, seed) for seed in range(inside + 6)]
-        wait(requests, return_when=FIRST_COMPLETED)  # somebody was told to come back: all the others are inside
+        wait(requests, return_when=FIRST_COMPLETED)  # one request was refused, so the queue is full
         for _ in range(3):
             assert client.send("GET", "/")[0] == 200
         assert not all(future.done() for future in requests), "the page came only after the work"
@@ -187,8 +187,8 @@ def test_more_than_it_takes_leave_it_responsive(client):
     assert client.post("run", GOOD)[0] == 200
 
 
-def test_fifty_who_ask_the_same_are_answered_by_one_run(client):
-    """The address of a view is drawn at random when a run is over: one address, one run."""
+def test_fifty_equal_questions_are_answered_by_one_run(client):
+    """The address of a view is random and chosen once per run, so equal addresses mean one run."""
     question = {"problem": "(a|b)*abba", "word": "abba" * 6}
     with ThreadPoolExecutor(50) as pool:
         answers = [future.result() for future in [pool.submit(client.post, "run", question) for _ in range(50)]]
@@ -201,7 +201,7 @@ def test_fifty_who_ask_the_same_are_answered_by_one_run(client):
 
 @pytest.mark.parametrize("sent", [0, 1, 20], ids=lambda sent: f"{sent} bytes of the body")
 def test_a_request_that_is_cut_leaves_nothing_behind(client, sent):
-    """More of them than may be inside at once: none counts as inside any more."""
+    """There are more cancelled questions than the queue holds: none of them counts any more."""
     body = json.dumps({**GOOD, "seed": 100 + sent}).encode()
     head = f"POST /api/run HTTP/1.1\r\nHost: {client.host}\r\nContent-Type: application/json\r\n"
     head += f"Content-Length: {len(body)}\r\n\r\n"
@@ -212,8 +212,8 @@ def test_a_request_that_is_cut_leaves_nothing_behind(client, sent):
     assert client.post("run", json.loads(body))[0] == 200
 
 
-def test_questions_that_are_withdrawn_make_room(client):
-    """As many as may be inside, each another question, and nobody reads their answers."""
+def test_cancelled_questions_free_their_workers(client):
+    """As many different questions as the queue holds, and their answers are not read."""
     slow = {"problem": "(a|a)*b", "word": "a" * 60}
     connections = []
     for seed in range(request_limits.AT_ONCE + request_limits.WAITING):
@@ -221,5 +221,5 @@ def test_questions_that_are_withdrawn_make_room(client):
         connections[-1].request("POST", "/api/run", json.dumps({**slow, "seed": seed}), JSON)
     for connection in connections:
         connection.close()
-    answers = (client.post("run", {**GOOD, "seed": 999})[0] for _ in range(20_000))  # a refusal comes after a moment
+    answers = (client.post("run", {**GOOD, "seed": 999})[0] for _ in range(20_000))  # a refusal takes a moment
     assert 200 in answers, "they are still inside"

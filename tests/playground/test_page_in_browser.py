@@ -1,16 +1,16 @@
-"""The page in a real browser: typed into, clicked, driven by keys, at phone width, and silent on the network."""
+"""The page in a real browser: typing, clicks, keys, phone width, and no requests to the network."""
 
 from urllib.parse import urlsplit
 
 import pytest
 
-SLOW = 30_000  # milliseconds; the machine may have other work
+SLOW = 30_000  # milliseconds; the machine may be busy
 SMALL = "#problem=expr:a*(b%2Bc)+in+0..3&word=2*(1%2B3)"  # its length is fixed, so that there is little to measure
 
 
 @pytest.fixture
 def opened(open_page, address):
-    """Open the page with a fragment and wait for its run: (page, what was observed)."""
+    """Open the page with a fragment and wait for its run; return (page, observations)."""
 
     def open_at(fragment="", reduced_motion="reduce", **options):
         observed = open_page(f"{address}/{fragment}", reduced_motion=reduced_motion, **options)
@@ -38,7 +38,7 @@ def verdict(page):
     return [" ".join(text.split()) for text in page.locator(".said .what").all_inner_texts()]
 
 
-def test_a_newcomer_sees_a_run_at_once(opened):
+def test_the_first_page_shows_a_run(opened):
     page, observed = opened()
     assert verdict(page) == ["accepted ✓", "9 steps"]
     view = run_view(page)
@@ -116,7 +116,7 @@ def test_a_link_with_nonsense_is_harmless(open_page, address):
     assert observed.complaints == []
 
 
-def test_an_error_is_a_sentence_and_the_next_question_is_answered(open_page, address):
+def test_after_an_error_message_the_next_question_is_answered(open_page, address):
     observed = open_page(f"{address}/#problem=(a&word=a")
     page = observed.page
     page.locator("#status.error").wait_for(timeout=SLOW)

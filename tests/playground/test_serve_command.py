@@ -1,4 +1,4 @@
-"""`unmask serve`: loopback alone, an end without traces."""
+"""`unmask serve`: it listens only on the loopback interface and leaves nothing behind."""
 
 import http.client
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 from .client import Client, started
 
 
-def test_a_port_in_use_is_an_error_of_one_sentence(unmask):
+def test_a_port_in_use_is_an_error(unmask):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         code, _, err = unmask("serve", "--port", listener.getsockname()[1])
     assert code == 2
@@ -36,7 +36,7 @@ def test_it_works_in_a_folder_of_its_own_that_is_gone_at_the_end(tmp_path):
 
 
 def test_a_server_that_is_killed_leaves_no_process(tmp_path):
-    """Not even one that is at work: nothing of the server can run any more to end it."""
+    """Not even a busy worker survives, although the killed server can no longer stop it."""
     with started(folder=tmp_path) as (address, process):
         workers = children(process.pid)
         assert workers
@@ -60,7 +60,7 @@ def children(pid):
 
 
 def running(pid):
-    """Whether a process is there, and not only its exit code."""
+    """Return whether a process is running, and not only a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""Workers are killed when they take too long or nobody waits; they cannot write, nor take all memory."""
+"""Workers are killed if they take too long or their request is cancelled; they cannot write files or use all memory."""
 
 import asyncio
 import os
@@ -49,7 +49,7 @@ def test_work_that_takes_too_long_is_stopped_and_the_next_is_answered(tmp_path, 
     with_pool(tmp_path, work)
 
 
-def test_work_that_nobody_waits_for_is_stopped(tmp_path):
+def test_cancelled_work_is_stopped(tmp_path):
     async def work(pool):
         await pool.ask("run", QUICK)
         (worker,) = pool._idle
@@ -61,12 +61,12 @@ def test_work_that_nobody_waits_for_is_stopped(tmp_path):
             await request
         assert not alive(worker.process.pid)
         assert pool._inside == 0
-        assert [idle.answered for idle in pool._idle] == [0]  # another is ready
+        assert [idle.answered for idle in pool._idle] == [0]  # a new worker is ready
 
     with_pool(tmp_path, work)
 
 
-def test_a_full_queue_refuses_and_takes_the_next_when_there_is_room(tmp_path, monkeypatch):
+def test_a_full_queue_refuses_requests_until_it_has_space(tmp_path, monkeypatch):
     monkeypatch.setattr(request_limits, "AT_ONCE", 1)
     monkeypatch.setattr(request_limits, "WAITING", 1)
 
@@ -82,7 +82,7 @@ def test_a_full_queue_refuses_and_takes_the_next_when_there_is_room(tmp_path, mo
     with_pool(tmp_path, work)
 
 
-def test_who_waits_too_long_is_asked_to_come_back(tmp_path, monkeypatch):
+def test_a_request_that_waits_too_long_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(request_limits, "AT_ONCE", 1)
     monkeypatch.setattr(request_limits, "PATIENCE", 0.01)
 
@@ -115,7 +115,7 @@ def test_a_worker_that_dies_is_replaced(tmp_path):
         (signal.SIGSEGV, 422, "use a shorter word or a smaller problem"),
     ],
 )
-def test_who_loses_a_worker_is_told_whether_to_come_back(tmp_path, caplog, by, status, message):
+def test_the_loss_of_a_worker_is_reported_with_its_status(tmp_path, caplog, by, status, message):
     async def work(pool):
         await pool.ask("run", QUICK)
         (worker,) = pool._idle
@@ -125,14 +125,14 @@ def test_who_loses_a_worker_is_told_whether_to_come_back(tmp_path, caplog, by, s
         with pytest.raises(RequestFailed, match=message) as caught:
             await request
         assert caught.value.status == status
-        assert worker.process.returncode == -by  # nobody else has asked the system for it
+        assert worker.process.returncode == -by  # the exit code was read by asyncio
         assert (await pool.ask("run", QUICK))["answer"] == "accepted"
 
     with_pool(tmp_path, work)
     assert caplog.messages == []
 
 
-def test_all_workers_end_with_the_crew(tmp_path):
+def test_all_workers_end_with_the_pool(tmp_path):
     async def work(pool):
         await pool.warm()
         return [worker.process.pid for worker in pool._idle]
@@ -161,7 +161,7 @@ print(worker.answer("run", {"problem": "a", "word": "a"}))
     assert "'last': True" in output
 
 
-def test_an_unforeseen_failure_is_a_sentence(own_process):
+def test_an_unexpected_error_becomes_a_message(own_process):
     code = """
 from unmask.playground import worker
 worker.TASKS["run"] = lambda subject: 1 // 0
@@ -172,11 +172,11 @@ print(worker.answer("run", {"problem": "a", "word": "a"}))
     )
 
 
-# The same question is worked on once, as long as anyone waits for it; answers are kept, a few and not for long.
+# Identical questions share one computation while a request waits for it; a few answers are cached for a short time.
 
 
 class Work:
-    """Counts what it is asked; answers when it is let."""
+    """Count the questions, and answer them when `let` is set."""
 
     def __init__(self):
         self.asked, self.cancelled, self.fails = [], 0, False
@@ -243,7 +243,7 @@ def test_work_goes_on_while_one_waits():
     with_work(test)
 
 
-def test_work_that_nobody_waits_for_is_stopped_and_begun_anew():
+def test_cancelled_shared_work_is_stopped_and_started_again():
     async def test(work, shared):
         requests = asking(shared, 2)
         await asyncio.sleep(0)
@@ -260,7 +260,7 @@ def test_work_that_nobody_waits_for_is_stopped_and_begun_anew():
     with_work(test)
 
 
-def test_a_failure_is_told_to_all_and_not_kept():
+def test_all_requests_get_a_shared_failure_and_it_is_not_cached():
     async def test(work, shared):
         work.fails = True
         work.let.set()

@@ -1,4 +1,4 @@
-"""Python's own parser as the judge of expressions."""
+"""Python's own parser as an oracle for expressions."""
 
 import ast
 import operator
@@ -9,7 +9,7 @@ OPERATIONS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.m
 
 
 def python_value(text):
-    """The value of an expression with integers, + - * and parentheses, by Python's grammar."""
+    """Return the value of an expression with integers, + - * and parentheses, by Python's grammar."""
     return value_of(ast.parse(text, mode="eval").body)
 
 
@@ -24,7 +24,7 @@ def value_of(node):
 
 
 def python_height(text):
-    """How many operations stand above each other."""
+    """Return the height of an expression: the largest number of nested operations."""
 
     def height(node):
         return 1 + max(height(node.left), height(node.right)) if isinstance(node, ast.BinOp) else 0
@@ -33,7 +33,7 @@ def python_height(text):
 
 
 def expressions(operators=6):
-    """Texts with at most this many operators; some parentheses matter, some are idle, some are missing."""
+    """Return a strategy for texts with at most this many operators and with or without parentheses."""
 
     def joined(subexpression):
         whole = st.builds("{}{}{}".format, subexpression, st.sampled_from("+-*"), subexpression)

@@ -1,4 +1,4 @@
-"""One file and one row make a new kind of problem: compiled, run, verified, compared, stored, completed, played with.
+"""One file and one row make a new kind of problem that every command and the playground can use.
 
 The file is the one that docs/how-to/add-a-problem.md shows.
 """
@@ -32,7 +32,7 @@ TOY = "neighbours:abc"
 
 @pytest.fixture
 def toy(monkeypatch):
-    """The row of the page, for one test."""
+    """Add the row of the page for one test."""
     api.problem_of.cache_clear()
     api.compiler_of.cache_clear()
     monkeypatch.setattr(catalogue, "CATALOGUE", rows := list(catalogue.CATALOGUE))
@@ -109,7 +109,7 @@ def test_a_problem_is_read_once(toy, monkeypatch):
 
 
 class Silent(Problem):
-    """Nothing but what must be given."""
+    """A problem with only the required members."""
 
     name = "silent:"
     letters = ("x", "yy")

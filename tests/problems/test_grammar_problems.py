@@ -1,4 +1,4 @@
-"""Grammars against a chart parser that others wrote, from the file to the compiled model."""
+"""Grammars compared with the chart parser of NLTK, from the file to the compiled model."""
 
 import itertools
 import random
@@ -17,14 +17,15 @@ from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.problems.context_free_grammars import binary, derives, read_grammar
 from unmask.problems.grammar_problems import GrammarProblem, chart, parse_grammar
 from unmask.recurrences import Interpreter
-from unmask.verification.words.deciders import Encoding, GrammarDecider
+from unmask.verification.word_encoding import WordEncoding
+from unmask.verification.words.deciders import GrammarDecider
 
 FILES = Path(__file__).parents[2] / "examples" / "grammars"
 TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FILES.glob("*.cfg"))}
 
 
 def parses(text):
-    """Word → is there a parse, by NLTK, which reads the same notation but for ε."""
+    """Word → whether NLTK finds a parse; its notation differs only in ε."""
     import nltk
 
     parser = nltk.ChartParser(nltk.CFG.fromstring(text.replace("ε", "")))
@@ -78,11 +79,11 @@ def test_compiled_grammars_decide_as_the_outside_parser_does(name, kind):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_what_a_proof_compares_with_derives_what_the_rules_do(seed):
-    """As gates, from the rules as they are written, with empty alternatives and circles of units."""
+    """The gates are built from the rules as written, with empty alternatives and cycles of unit rules."""
     grammar = read_grammar(random_grammar(random.Random(seed)))
     letters = grammar.letters
     for length in range(5):
-        encoding = Encoding(len(letters), length)
+        encoding = WordEncoding(len(letters), length)
         builder = CircuitBuilder(encoding.names())
         (answers,) = GrammarDecider(grammar, letters).decide(builder, encoding.literals(builder)).answers
         circuit = builder.circuit([answers["accept"]])
@@ -94,7 +95,7 @@ def test_what_a_proof_compares_with_derives_what_the_rules_do(seed):
 
 @pytest.mark.parametrize(("name", "length"), [("dyck2", 4), ("arithmetic", 3)])
 def test_a_wrong_binary_form_is_refuted(name, length, monkeypatch):
-    """What is compiled lacks a pair; the proof starts from the rules."""
+    """The compiled grammar lacks a pair; the proof starts from the original rules."""
     problem = parse_grammar(str(FILES / f"{name}.cfg"))
     correct = binary(problem.grammar)
     wrong = 0
@@ -122,7 +123,7 @@ def test_a_proof_starts_from_the_rules():
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "message"),
     [
         ("", "the grammar has no rule; write one as S -> 'a' S 'b' | ε"),
         ("S -> 'a", "line 1 of the grammar has a quotation mark that is never closed; close it"),
@@ -134,8 +135,8 @@ def test_a_proof_starts_from_the_rules():
         ("S -> 'a b'", "line 1 of the grammar has the letter 'a b'; remove the blanks from it"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(text, sentence):
-    with pytest.raises(ProblemError, match="^" + sentence.replace("|", r"\|").replace("(", r"\(") + "$"):
+def test_errors_name_the_line(text, message):
+    with pytest.raises(ProblemError, match="^" + message.replace("|", r"\|").replace("(", r"\(") + "$"):
         GrammarProblem("cfg:x", text)
 
 

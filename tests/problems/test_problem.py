@@ -84,7 +84,7 @@ def test_stored_problems_are_checked(document: object):
 
 
 @pytest.mark.parametrize(
-    ("document", "sentence"),
+    ("document", "message"),
     [
         ([], f"needs a kind among {', '.join(STORED_KINDS)}, not None"),
         ({"kind": "random"}, "needs a kind among .*, not 'random'"),
@@ -98,8 +98,8 @@ def test_stored_problems_are_checked(document: object):
         ({"kind": "dfa", "name": "x", "dfa": []}, r"of kind dfa: its dfa must be an object, not \[\]"),
     ],
 )
-def test_a_stored_problem_is_refused_in_one_sentence(document: object, sentence: str):
-    with pytest.raises(ProblemError, match=sentence) as refused:
+def test_an_invalid_stored_problem_is_refused(document: object, message: str):
+    with pytest.raises(ProblemError, match=message) as refused:
         problem_from_json(document)
     assert "\n" not in str(refused.value)
 

@@ -39,7 +39,7 @@ def test_a_dfa_is_stored_whole(parity_file: Path):
         again.outcome("abc")
 
 
-def test_the_oracle_of_a_regex_is_re_whatever_the_automaton_can_do():
+def test_the_oracle_of_a_regex_is_re():
     problem = parse_problem(r"regex:(a+)b\1")
     assert problem.outcome("aabaa").accepted
     assert not problem.outcome("aaba").accepted

@@ -1,4 +1,4 @@
-"""Nobody asks what kind of problem or compiler one is, but the problems and the one place that chooses a compiler."""
+"""Only the problems and the function that chooses a compiler check the class of a problem or compiler."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ A_PROBLEM = re.compile(r"\b[pP]roblem\b|\w+Problem\b|\b[cC]ompiler\b|\w+Compiler
 
 
 def isinstance_checks(root):
-    """Every call that looks at the kind of a problem or of a compiler, and every case of a `match` that does."""
+    """Yield every call, and every case of a `match`, that checks the class of a problem or of a compiler."""
     for path in sorted(root.rglob("*.py")):
         place = path.relative_to(root).as_posix()
         if place.startswith(MAY_ASK):
@@ -24,7 +24,7 @@ def isinstance_checks(root):
                 yield f"{place}:{node.lineno if is_call else '?'}: {ast.unparse(node)}"
 
 
-def test_nobody_asks():
+def test_no_module_checks_the_kind_of_a_problem():
     assert list(isinstance_checks(SOURCE)) == []
 
 
@@ -39,13 +39,13 @@ def test_nobody_asks():
         "def f(x):\n    match x:\n        case ExpressionProblem():\n            pass",
     ],
 )
-def test_asking_is_caught(tmp_path, text):
+def test_a_check_of_the_kind_is_reported(tmp_path, text):
     (tmp_path / "verification").mkdir()
     (tmp_path / "verification" / "x.py").write_text(text)
     assert len(list(isinstance_checks(tmp_path))) >= 1
 
 
-def test_the_chooser_may_ask(tmp_path):
+def test_compiler_for_may_check_the_kind(tmp_path):
     for module in ("problems/x.py", "compilers/compiler.py"):
         (tmp_path / module).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / module).write_text("isinstance(problem, FamilyProblem)")

@@ -1,4 +1,4 @@
-"""Languages to compile, and what is right about their words."""
+"""Languages to compile, and the expected answers for their words."""
 
 from itertools import product
 

@@ -267,7 +267,7 @@ def test_full_matrices_and_tables_are_read_again(
 
 
 def test_a_wide_table_with_few_columns_in_use_is_read_again(tmp_path, monkeypatch):
-    """Its cells are more than a table may have, those in use are not: so it is with `(a|b)*abb` at N = 1,500,000."""
+    """The table has too many cells, but few columns are in use, as for `(a|b)*abb` at N = 1,500,000."""
     model = compile_problem("(a|b)*abb", "mdm", length=60)
     table = PositionTable.of(model.transformers["predictor"].positions)
     monkeypatch.setattr(size_limits, "LARGEST_TABLE", table.table.size)

@@ -42,7 +42,7 @@ def scores(program, precision, *contents):
 
 
 class Scored:
-    """One head whose score starts at any s of F_p: a column (s ¦ one), then what a test adds; or it starts at 0."""
+    """One head whose score starts at any s of F_p, by a column (s ¦ one), or at 0; a test adds further columns."""
 
     def __init__(self, size, *, start=True):
         self.program = blank()

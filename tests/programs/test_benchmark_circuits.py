@@ -1,4 +1,4 @@
-"""Circuits of the shapes of public benchmarks, through AIGER files into models, against simulators of their own.
+"""Circuits of the shapes of public benchmarks, compiled from AIGER files and compared with separate simulators.
 
 The small ones are simulated by aigverse on all inputs; arithmetic by Python's integers; the others by a few lines
 that read the AIGER text and share nothing with the project's reader.

@@ -1,4 +1,4 @@
-"""Circuits as models: every gate's value, in as many steps as the circuit is deep."""
+"""Circuits as models: the value of every gate, in as many steps as the depth of the circuit."""
 
 from itertools import product
 

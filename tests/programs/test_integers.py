@@ -40,7 +40,7 @@ def value(number, residual, precision):
 
 
 def computed(precision, build, a, b, *, size):
-    """The residual stream, and what `build` returned, after three layers on the numbers a and b."""
+    """Return the residual stream after three layers on the numbers a and b, and the result of `build`."""
     program = blank()
     x, y = rails(program, "a", size), rails(program, "b", size)
     result = build(program, [program.layer().mlp for _ in range(3)], x, y)

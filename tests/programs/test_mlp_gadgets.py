@@ -11,7 +11,6 @@ from unmask.programs.gadgets.mlp import (
     conjunction,
     gate,
     gate_on,
-    left_as_it_is,
     merge,
     no_preference,
     nor,
@@ -20,6 +19,7 @@ from unmask.programs.gadgets.mlp import (
     select,
     threshold,
     unchosen,
+    unless_taken,
     write_nor,
 )
 from unmask.programs.program import ONE, TOP, ULP, B, whole
@@ -300,7 +300,7 @@ def test_flags_are_left_where_nothing_is_chosen(precision):
     logits = vectors(precision, 2, most=20_000)
     flags = precision.one * (np.arange(len(logits))[:, None] >> np.arange(3) & 1)
     inputs = np.concatenate([logits, flags], axis=1)
-    left = decided(precision, lambda mlp, x, y: left_as_it_is(mlp, x[:2], x[2:], y), inputs, 3)
+    left = decided(precision, lambda mlp, x, y: unless_taken(mlp, x[:2], x[2:], y), inputs, 3)
     assert np.array_equal(left, np.where(logits[:, 1:] <= logits[:, :1], flags, 0))
 
 

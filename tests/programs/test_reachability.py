@@ -45,7 +45,7 @@ def graphs(v, count, seed=0):
 
 
 def entries(model, slots, v):
-    """The matrix that the last v² slots hold; row 0 stands last."""
+    """Return the matrix in the last v² slots, which have its rows in descending order."""
     matrix = np.asarray(slots)[-v * v :]
     assert np.isin(matrix, [model.token[model.accept], model.token[model.reject]]).all()
     return (matrix == model.token[model.accept]).reshape(v, v)[::-1]

@@ -26,7 +26,7 @@ from unmask.problems.random_circuits import (
     even_parity,
     with_random_inputs,
 )
-from unmask.programs.sampling_programs import counter_bits, heads
+from unmask.programs.sampling_programs import coin_probability, counter_bits
 from unmask.reasoners.sampled_law import sampled_law
 from unmask.samplers.write_once_parity import write_once_distance
 
@@ -55,7 +55,7 @@ def law_of(model, engine):
 def test_random_circuits_have_their_law(p, engine):
     for seed in range(12):
         circuit = random_circuit(random.Random(seed))
-        law = circuit.law(heads(Precision(p)))
+        law = circuit.law(coin_probability(Precision(p)))
         once, rewritten = sampling_model(circuit, p, "circuit"), sampling_model(circuit.in_place(), p, "circuit")
         assert law_of(once, engine) == law, seed
         assert law_of(rewritten, engine) == law, seed
@@ -79,11 +79,11 @@ def test_a_chain_of_gates_is_sampled_in_few_slots_by_rewriting():
     assert layout.slots == 2  # a coin is tossed when it is needed
     rewritten = sampling_model(layout, 2, "chain")
     assert (rewritten.padding, rewritten.steps) == (2 + 4, 10)  # ⌈log2(10 - 1)⌉ = 4
-    assert law_of(rewritten, FastEngine()) == circuit.law(heads(Precision(2)))
+    assert law_of(rewritten, FastEngine()) == circuit.law(coin_probability(Precision(2)))
 
 
 def test_a_coin_is_nearly_fair_and_a_decided_bit_is_certain():
-    chances = [heads(Precision(p)) for p in range(2, 7)]
+    chances = [coin_probability(Precision(p)) for p in range(2, 7)]
     assert all(a < b < Fraction(1, 2) for a, b in pairwise(chances))
     assert 0.46 < chances[0] < 0.47
     layout = Layout(((Coin(), None), (TableGate(COPY, 0, 0), TableGate((True,) * 4, 0, 0))), 1)
@@ -102,7 +102,7 @@ def test_even_parity_in_two_passes(n, engine):
     law = law_of(model, engine)
     assert (model.steps, model.padding) == (2, n)
     assert set(law) == {f"{x:0{n}b}" for x in range(2**n) if x.bit_count() % 2 == 0}
-    q = heads(model.precision)
+    q = coin_probability(model.precision)
     for text, chance in law.items():  # y is the running sum of z
         y = [sum(map(int, text[: i + 1])) % 2 for i in range(n - 1)]
         assert chance == q ** sum(y) * (1 - q) ** (n - 1 - sum(y))
@@ -126,7 +126,7 @@ def test_circuits_of_a_family():
     assert circuit.law() == {"0": Fraction(1, 2), "1": Fraction(1, 2)}
     for kind in ("smdm", "mdm"):
         model = compile_problem("coins:family:parity", kind, length=3)
-        assert law_of(model, FastEngine()) == circuit.law(heads(model.precision))
+        assert law_of(model, FastEngine()) == circuit.law(coin_probability(model.precision))
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "background" / "passes.md"

@@ -1,4 +1,4 @@
-"""Which declarations are formulas on numbers of O(log N) bits, and what is refused."""
+"""Declarations that are formulas on numbers of O(log N) bits are accepted, all others are refused."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_every_operator_is_accepted_and_nothing_else_exists():
 
 @pytest.mark.parametrize("length", [1, 2, 5, 16, 40])
 def test_bounds_are_bounds(length):
-    """Every intermediate value is at most what is said of it, on every position."""
+    """Every intermediate value is at most its bound, at every position."""
     empty = program(length)
     scale = max(empty.rows, 2)
     waiting = [EVERY_OPERATOR, n * 7 - N * 3, (N - n) // 3 - 5, (n - 3 * N) % 4, (n - 5) // 2]

@@ -116,7 +116,7 @@ def test_two_hops_fail_where_predicted(policy, work):
         first = run.stale_reads[0]
         assert (first.step, first.transformer, first.layer, first.head, first.row) == (1, "planner", 1, 0, ROWS[12])
         assert {(change.step, change.slot) for change in run.changed} >= {(1, 12), (1, 13)}
-        assert all(change.got == model.mask for change in run.changed)
+        assert all(change.actual == model.mask for change in run.changed)
         assert run.accepted is None
 
 
@@ -156,31 +156,31 @@ def test_other_layouts_are_refused():
 
 def test_the_command_line(tmp_path):
     run_command("unmask compile '(a|b)*abb' --length 16 --to mdm --hops 2 --out m", tmp_path)
-    code, said = run_command("unmask run m ababbabaabbababb --cache prefix --work 8,9,10,11 --json", tmp_path)
-    document = json.loads(said)
+    code, output = run_command("unmask run m ababbabaabbababb --cache prefix --work 8,9,10,11 --json", tmp_path)
+    document = json.loads(output)
     assert code == 2
     assert document["lossless"] is False
     assert document["longest_lossless_interval"] == 1
     assert document["first_stale_read"]["pass"] == 1
     assert {change["slot"] for change in document["changed_decisions"]} == {12, 13}
-    code, said = run_command("unmask run m ababbabaabbababb --cache dual", tmp_path)
+    code, output = run_command("unmask run m ababbabaabbababb --cache dual", tmp_path)
     assert code == 0
-    assert "lossless" in said
+    assert "lossless" in output
     for options, reason in (
         ("--block 4", "add --cache"),
         ("--cache dual --sample", "leave out --engine"),
         ("--cache dual --work x", "is not a list of slots"),
         ("--cache dual --order x", "is neither"),
     ):
-        code, said = run_command(f"unmask run m ababbabaabbababb {options}", tmp_path)
+        code, output = run_command(f"unmask run m ababbabaabbababb {options}", tmp_path)
         assert code == 2
-        assert reason in " ".join(said.split())
+        assert reason in " ".join(output.split())
 
 
 def test_the_order_work_puts_level_2_into_the_prompt(tmp_path):
     run_command("unmask compile '(a|b)*abb' --length 16 --to mdm --hops 2 --out m", tmp_path)
-    told = [
+    outputs = [
         run_command(f"unmask run m ababbabaabbababb --cache prefix {more} --json", tmp_path)
         for more in ("--order work", "--work 8,9,10,11")
     ]
-    assert told[0] == told[1]
+    assert outputs[0] == outputs[1]

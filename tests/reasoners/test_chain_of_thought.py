@@ -64,8 +64,8 @@ def test_a_causal_row_sees_the_whole_past():
         by_hand.one_hot(width), [[0] * width] * 4, out, layers=[Layer((head,), Mlp.nothing(width))], attention="causal"
     )
     model = by_hand.model("cot", {"model": transformer}, length=3)
-    found = {word: run_word(model, word).output for word in ("aaa", "baa", "aba", "bba")}
-    assert found == {"aaa": ["a"], "baa": ["1"], "aba": ["1"], "bba": ["1"]}
+    outputs = {word: run_word(model, word).output for word in ("aaa", "baa", "aba", "bba")}
+    assert outputs == {"aaa": ["a"], "baa": ["1"], "aba": ["1"], "bba": ["1"]}
 
 
 def pcot(logits, *, block, steps, **rest):

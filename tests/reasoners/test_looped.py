@@ -105,9 +105,9 @@ def test_noise_is_added_before_each_loop_and_only_under_sampling():
     expected = [0] * 5
     for step in range(2):
         for columns, stream, symbols in ((noise.planner, PLANNER, 2), (noise.predictor, OTHER, 5)):
-            drawn = tape.noise(step, stream, (1, 2), symbols, by_hand.P2)[0]
+            noise_values = tape.noise(step, stream, (1, 2), symbols, by_hand.P2)[0]
             for symbol, column in enumerate(columns):
-                expected[column] = int(add(expected[column], int(drawn[symbol]), by_hand.P2))
+                expected[column] = int(add(expected[column], int(noise_values[symbol]), by_hand.P2))
         expected[0] = int(add(expected[0], 1, by_hand.P2))
     row, _ = last_row(model, sample=True, seed=11)
     assert row == expected

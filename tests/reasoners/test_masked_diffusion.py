@@ -92,9 +92,9 @@ def test_topk_slots_compete_whether_masked_or_not():
 def test_topk_is_as_sure_as_its_logits_without_noise():
     """Under sampling the drawn symbols differ, the chosen slots do not."""
     model = by_hand.model("topk", {"model": by_hand.positional(SURE)}, padding=4, k=2)
-    drawn = {canvases(model, sample=True, seed=seed)[0] for seed in range(30)}
-    assert len(drawn) > 3
-    assert {c[0] + c[3] for c in drawn} == {"mm"}
+    final_canvases = {canvases(model, sample=True, seed=seed)[0] for seed in range(30)}
+    assert len(final_canvases) > 3
+    assert {c[0] + c[3] for c in final_canvases} == {"mm"}
 
 
 def test_both_transformers_read_the_same_canvas():

@@ -1,4 +1,4 @@
-"""The loops over any medium: what they ask for, and in which order; and that the three media answer it all."""
+"""The loops over any medium: which operations they call, in which order; the three media implement all of them."""
 
 import numpy as np
 import pytest
@@ -7,31 +7,31 @@ from unmask.engines.reference import ReferenceEngine
 from unmask.reasoners.array_medium import Arrays, RunSetup
 from unmask.reasoners.loops import Medium, OutsidePlanner, canvases, masked_diffusion
 from unmask.testing.random_model import random_model
-from unmask.verification.circuits.constant_depth import Wires
+from unmask.verification.circuits.constant_depth import WireMedium
 from unmask.verification.circuits.one_hot import saturating_sum
-from unmask.verification.words.extraction import Tables
+from unmask.verification.words.extraction import TableMedium
 
 
-class Questions:
-    """A medium that answers everything with the name of the question, and keeps the questions."""
+class RecordingMedium:
+    """A medium whose operations return their own names, and that records the calls."""
 
     def __init__(self, model):
-        self.model, self.questions = model, []
+        self.model, self.calls = model, []
 
     def __getattr__(self, name):
         def answer(*args, **_):
             transformer = [argument for argument in args if argument in ("planner", "predictor", "model")]
-            self.questions.append(" ".join([name, *transformer]))
+            self.calls.append(" ".join([name, *transformer]))
             return name
 
         return answer
 
 
-def questions_of(model):
-    medium = Questions(model)
+def calls_of(model):
+    medium = RecordingMedium(model)
     for _ in canvases(medium):
         pass
-    return medium.questions
+    return medium.calls
 
 
 def topk(counting):
@@ -51,18 +51,18 @@ STEPS = {
 def test_what_a_step_asks_for(kind):
     model = random_model(3, kind, 2)
     before = ["copies"] if kind in ("mdm", "smdm") else ["copies", "copies"]
-    assert questions_of(model) == before + STEPS[kind] * model.steps
+    assert calls_of(model) == before + STEPS[kind] * model.steps
 
 
 @pytest.mark.parametrize(("counting", "rule"), [(True, "surest"), (False, "above_least")])
 def test_a_topk_reads_once_and_chooses_by_confidence(counting, rule):
     model = topk(counting)
-    assert questions_of(model) == ["copies", *["read model", rule, "decode", "overwrite"] * model.steps]
+    assert calls_of(model) == ["copies", *["read model", rule, "decode", "overwrite"] * model.steps]
 
 
 def test_a_looped_model_adds_noise_before_every_turn():
     model = random_model(3, "plt", 2, steps=3)
-    assert questions_of(model) == [
+    assert calls_of(model) == [
         "copies",
         "embed",
         "layers",
@@ -75,16 +75,16 @@ def test_a_looped_model_adds_noise_before_every_turn():
 
 
 def test_a_planner_from_outside_replaces_the_models_own_and_ends_the_run():
-    questions = Questions(random_model(3, "smdm", 2))
+    medium = RecordingMedium(random_model(3, "smdm", 2))
     left = iter([True, True, False])
     outside = OutsidePlanner(goes_on=lambda _: next(left), choose=lambda step, *_: f"choice {step}")
-    assert [choice for _, choice in masked_diffusion(questions, outside)] == ["choice 0", "choice 1"]
-    assert questions.questions == ["copies", *["read predictor", "decode", "overwrite"] * 2]
+    assert [choice for _, choice in masked_diffusion(medium, outside)] == ["choice 0", "choice 1"]
+    assert medium.calls == ["copies", *["read predictor", "decode", "overwrite"] * 2]
 
 
 def test_three_media():
     model = random_model(3, "mdm", 2, precision=1)
     words = np.zeros((1, 2), dtype=np.int64)
-    media = (Arrays(RunSetup(model, words, ReferenceEngine())), Tables(model), Wires(model, saturating_sum))
+    media = (Arrays(RunSetup(model, words, ReferenceEngine())), TableMedium(model), WireMedium(model, saturating_sum))
     assert all(isinstance(medium, Medium) for medium in media)
     assert not isinstance(model, Medium)

@@ -5,7 +5,7 @@ import pytest
 import by_hand
 from unmask.api import compile_problem
 from unmask.errors import WordError
-from unmask.reasoners.typed_words import read_word, reads_expressions, spell, spelled, written
+from unmask.reasoners.typed_words import join_symbols, read_word, reads_expressions, spell, split_expression
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def names(letters):
 def test_letters_and_names(letters, names):
     assert read_word(letters, "aba") == read_word(letters, ["a", "b", "a"]) == [0, 1, 0]
     assert read_word(names, "no yes  no") == read_word(names, ["no", "yes", "no"]) == [0, 1, 0]
-    assert (written(letters, ["a", "b"]), written(names, ["no", "yes"])) == ("ab", "no yes")
+    assert (join_symbols(letters, ["a", "b"]), join_symbols(names, ["no", "yes"])) == ("ab", "no yes")
 
 
 def test_blanks_are_letters_where_all_symbols_are_letters(letters):
@@ -79,12 +79,12 @@ KNOWN = [str(i) for i in range(-12, 100)] + list("+-*()=")
     ],
 )
 def test_spelling(word, symbols):
-    assert spelled(word, KNOWN, length=0) == symbols.split()
+    assert split_expression(word, KNOWN, length=0) == symbols.split()
 
 
 def test_symbols_between_blanks_are_taken_as_they_are():
-    assert spelled("1 -2 =", KNOWN, length=3) == ["1", "-2", "="]
-    assert spelled("1 -2 =", KNOWN, length=4) == ["1", "-", "2", "="]
+    assert split_expression("1 -2 =", KNOWN, length=3) == ["1", "-2", "="]
+    assert split_expression("1 -2 =", KNOWN, length=4) == ["1", "-", "2", "="]
 
 
 def test_which_models_read_expressions():
@@ -97,7 +97,7 @@ def test_words_of_a_model():
     model = compile_problem("expr:a*b in -2..12", "mdm")
     for word in ("-2×12", "-2 * 12 =", "-2*12="):
         assert model.symbols(read_word(model, word)) == ["-2", "*", "12", "="]
-    assert written(model, ["-2", "*", "12", "=", "m", "m", "7", "8"]) == "-2*12=mm 7 8"
+    assert join_symbols(model, ["-2", "*", "12", "=", "m", "m", "7", "8"]) == "-2*12=mm 7 8"
     with pytest.raises(WordError, match="expressions of 4 symbols, = among them, this one has 6"):
         read_word(model, "1*2*3")
     with pytest.raises(WordError, match="'13' at position 2 of the word is not an input symbol"):

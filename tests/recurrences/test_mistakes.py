@@ -1,4 +1,4 @@
-"""Every mistake in a program is one message that says where it is."""
+"""Every mistake in a program leads to one error message, which names its line."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Masked diffusion models that random ones seldom are, and how a conversion does on them."""
+"""Masked diffusion models with rare properties, and checks of conversions on them."""
 
 from dataclasses import replace
 from itertools import islice
@@ -17,12 +17,12 @@ from unmask.weights.transformer import Head, Layer
 
 
 def engine():
-    """The fast engine where there is one."""
+    """Return the fast engine if it is available."""
     return ENGINES.get("fast", ReferenceEngine)()
 
 
 def peaked(source, factor=6):
-    """The source with larger queries: many such models divide by zero."""
+    """Return the source with larger queries; many such models divide by zero."""
     bound = source.precision.bound
 
     def larger(matrix):
@@ -47,7 +47,7 @@ def divides_by_zero(model, word):
 
 
 def without_preference(source, seed):
-    """A predictor without layers, all of whose logits are -B in about half of the rows."""
+    """Return a predictor without layers whose logits are all -B in about half of the rows."""
     predictor, bound = source.transformers["predictor"], source.precision.bound
     positions = np.zeros(predictor.positions.shape, dtype=np.int64)
     positions[:, 0] = bound * Draws(seed, 7).integers(0, 1, (len(positions),))
@@ -60,10 +60,10 @@ def without_preference(source, seed):
 
 
 def with_mask_first(source):
-    """The same weights, the mask is token 0."""
+    """Return a model with the same weights whose mask is token 0."""
     names = list(source.vocabulary)
-    place = names.index("m")
-    names[0], names[place] = names[place], names[0]
+    mask_token = names.index("m")
+    names[0], names[mask_token] = names[mask_token], names[0]
     return replace(source, vocabulary=tuple(names))
 
 
@@ -74,13 +74,15 @@ def with_attention(source, planner, predictor):
 
 
 def wrong(convert, sources, *, enough=None):
-    """How many of the sources a conversion gets wrong; where some are enough, no more are counted."""
-    found = (source for i, source in enumerate(sources) if check_source(source, convert(source), seed=i) is not None)
-    return len(list(islice(found, enough)))
+    """Return how many of the sources a conversion gets wrong, counting at most `enough`."""
+    differing = (
+        source for i, source in enumerate(sources) if check_source(source, convert(source), seed=i) is not None
+    )
+    return len(list(islice(differing, enough)))
 
 
 def odd_sources(precision, seeds=range(12)):
-    """Models without preference, with mask 0, with a proxy's name taken, with every mixture of attention."""
+    """Yield models without preference, with mask 0, with a symbol named ĥ, and with each mixture of attention."""
     for seed in seeds:
         source = random_model(seed, "mdm", seed % 3, precision=precision)
         yield without_preference(source, seed)
@@ -92,13 +94,13 @@ def odd_sources(precision, seeds=range(12)):
 
 
 def check_divisions(convert, precision, lengths=(0, 1, 2)):
-    """Sources that divide by zero and sources that nearly do: (how many divide, the disagreements)."""
-    divided, found = 0, []
+    """Check sources that divide by zero or nearly do; return (number that divide, disagreements)."""
+    divided, disagreements = 0, []
     for seed in range(30):
         source = peaked(random_model(seed, "mdm", lengths[seed % len(lengths)], precision=precision))
         word = sample_words(source, Draws(seed, 1), 1)[0].tolist()
         divided += divides_by_zero(source, word)
         disagreement = check_source(source, convert(source), seed=seed, words=1)
         if disagreement:
-            found.append(disagreement)
-    return divided, found
+            disagreements.append(disagreement)
+    return divided, disagreements

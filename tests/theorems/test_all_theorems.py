@@ -1,4 +1,4 @@
-"""Chains of conversions: every pair of kinds, and the long way round."""
+"""Chains of conversions: every pair of kinds, and a long cycle."""
 
 from dataclasses import replace
 from itertools import pairwise, permutations

@@ -18,7 +18,7 @@ from unmask.theorems.conversion_checks import check_transformers, random_transfo
 
 
 def wrong(theorem, precision, seeds=range(60), attention="causal"):
-    """How many of the seeds a conversion gets wrong; it is not counted beyond 4."""
+    """Return how many of the seeds a conversion gets wrong, counting at most 4."""
     each = (check_transformers(theorem, attention, range(s, s + 1), precision=precision)[0] for s in seeds)
     return len(list(islice(chain.from_iterable(each), 4)))
 
@@ -28,8 +28,8 @@ def wrong(theorem, precision, seeds=range(60), attention="causal"):
     [(1, 40), (2, 50), (3, 50), *(pytest.param(p, 150, marks=pytest.mark.long) for p in (2, 3))],
 )
 def test_unmasked_to_causal_correct(precision, seeds):
-    found, divided = check_transformers(UNMASKED_TO_CAUSAL, "unmasked", range(seeds), precision=precision)
-    assert found == []
+    disagreements, divided = check_transformers(UNMASKED_TO_CAUSAL, "unmasked", range(seeds), precision=precision)
+    assert disagreements == []
     assert seeds - divided >= {40: 20, 50: 33, 150: 100}[seeds]
     assert divided > 0, "some sources must divide by zero, and their conversions with them"
 
@@ -87,8 +87,8 @@ def test_what_cannot_be_converted_is_refused():
     ],
 )
 def test_causal_to_unmasked_correct(theorem, precision, seeds):
-    found, divided = check_transformers(theorem, "causal", range(seeds), precision=precision)
-    assert found == []
+    disagreements, divided = check_transformers(theorem, "causal", range(seeds), precision=precision)
+    assert disagreements == []
     assert seeds - divided >= (100 if seeds > 200 else 15)
     assert divided > 0, "some sources must divide by zero, and their conversions with them"
 
@@ -132,33 +132,33 @@ class TestWrongConstructionsAreCaught:
             clear(own_row, buffers.current)
             return buffers
 
-        found = 0
+        wrong_count = 0
         for seed in range(60):
             layers.clear()
             with monkeypatch.context() as patch:
                 patch.setattr(module, "overwrite", in_place)
-                found += wrong(BY_BLOCKS, precision, range(seed, seed + 1))
-            if found > 3:
+                wrong_count += wrong(BY_BLOCKS, precision, range(seed, seed + 1))
+            if wrong_count > 3:
                 break
-        assert found > 3
+        assert wrong_count > 3
 
     def test_b_for_r(self, monkeypatch, precision):
-        """The fix asks for the row's block; its code stands directly before that of r."""
+        """The fix looks for the row's block; its code is registered directly before that of r."""
         calls = []
 
         def asks_for_b(head, a, b):
             calls.append(head)
             eq(head, a if len(calls) == 1 else a - a.size, b)
 
-        found = 0
+        wrong_count = 0
         for seed in range(40):
             calls.clear()
             with monkeypatch.context() as patch:
                 patch.setattr(module, "eq", asks_for_b)
-                found += wrong(BY_BLOCKS, precision, range(seed, seed + 1))
-            if found > 3:
+                wrong_count += wrong(BY_BLOCKS, precision, range(seed, seed + 1))
+            if wrong_count > 3:
                 break
-        assert found > 3
+        assert wrong_count > 3
 
     def test_no_hide_by_copies(self, monkeypatch, precision):
         monkeypatch.setattr(simulation, "hide", lambda head, flag: None)  # noqa: ARG005

@@ -20,8 +20,8 @@ def test_cot_to_pcot_correct(precision):
 
 def test_a_mask_row_without_boost_divides_by_zero(monkeypatch):
     monkeypatch.setattr(module, "boost", lambda *_: None)
-    found = [_check_cot(seed, length=1, steps=4) for seed in (13, 47, 68, 145)]
-    assert any("divides by zero" in str(d.what) for d in found if d)
+    disagreements = [_check_cot(seed, length=1, steps=4) for seed in (13, 47, 68, 145)]
+    assert any("divides by zero" in str(d.difference) for d in disagreements if d)
 
 
 def test_reading_the_mask_row_itself_is_caught(monkeypatch):
@@ -111,7 +111,7 @@ def test_a_compiled_language_survives():
 
 
 def test_the_answer_must_come_from_the_last_scratch_row(monkeypatch):
-    """From the first one, as in the other blocks, it would be the first symbol of the block."""
+    """If the first scratch row predicted the answer, as in other blocks, it would be the first symbol of the block."""
     monkeypatch.setattr(module._ScratchLayout, "origin", property(first_scratch_row))
     sources = [s for s in (random_model(seed, "pcot", 2, steps=1) for seed in range(20)) if s.block > 1]
     assert (

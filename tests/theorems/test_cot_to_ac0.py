@@ -1,4 +1,4 @@
-"""All chains of thought in parallel: what runs decide, in a depth without N and T."""
+"""Circuits of chains of thought decide the same as runs, with a depth that depends on neither N nor T."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from unmask.testing.random_model import all_words
 from unmask.theorems import cot_to_ac0 as module
 from unmask.theorems.cot_to_ac0 import cot_to_ac0, depth_bound
 from unmask.verification.circuits.constant_depth import token_bits
-from unmask.verification.outcomes import outcomes
+from unmask.verification.model_outcomes import outcomes
 from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head
 
@@ -27,20 +27,20 @@ def spelled_words(model):
 
 
 def disagreements(model):
-    """The words on which the circuit says something else than a run."""
+    """Return the words on which the circuit disagrees with a run."""
     circuit, words = cot_to_ac0(model), all_words(model)
     assert circuit.depth <= depth_bound(model)
-    said = circuit.evaluate(token_bits(words, [model.token[s] for s in model.input_symbols]))
+    outputs = circuit.evaluate(token_bits(words, [model.token[s] for s in model.input_symbols]))
     spelled = spelled_words(model)
-    found = []
-    for word, (undefined, rejected, accepted), right in zip(
-        spelled, said.tolist(), outcomes(model, spelled, ReferenceEngine()), strict=True
+    differences = []
+    for word, (undefined, rejected, accepted), outcome in zip(
+        spelled, outputs.tolist(), outcomes(model, spelled, ReferenceEngine()), strict=True
     ):
-        expected = right.error is not None, right == REJECTED, right == ACCEPTED
+        expected = outcome.error is not None, outcome == REJECTED, outcome == ACCEPTED
         agree = undefined if expected[0] else (undefined, rejected, accepted) == expected
         if not agree:
-            found.append((word, right, (undefined, rejected, accepted)))
-    return found
+            differences.append((word, outcome, (undefined, rejected, accepted)))
+    return differences
 
 
 SOURCES = [
@@ -73,7 +73,7 @@ def test_the_sources_are_not_constant():
 
 
 def blind(source):
-    """The source with one more head, whose scores are -B wherever the stream does not sum to 0."""
+    """Return the source with one more head, whose scores are -B unless the stream sums to 0."""
     model = source.transformers["model"]
     column = np.full((model.width, 1), model.precision.bound)
     head = Head(Matrix.of(column), Matrix.of(-column), Matrix.zeros((model.width, model.width)))
@@ -86,14 +86,14 @@ def test_chains_that_divide_by_zero():
     for seed in range(8):
         source = blind(chain(seed, 2, 2))
         assert disagreements(source) == []
-        found = outcomes(source, spelled_words(source), ReferenceEngine())
-        undefined += sum(outcome.error is not None for outcome in found)
+        all_outcomes = outcomes(source, spelled_words(source), ReferenceEngine())
+        undefined += sum(outcome.error is not None for outcome in all_outcomes)
     assert 3 < undefined < 32
 
 
 @pytest.mark.parametrize(("problem", "length", "precision"), [("family:contains-aba", 3, 1), ("group:Z2", 3, 2)])
 def test_compiled_chains(problem, length, precision):
-    """Of other lengths than a logarithm: then the circuit is large, not wrong."""
+    """Chains that are not of logarithmic length: the circuit is large, but correct."""
     assert disagreements(compile_problem(problem, "cot", length=length, precision=precision)) == []
 
 
@@ -102,7 +102,7 @@ def test_the_depth_has_a_bound_without_length_and_steps():
 
 
 def test_steps_that_are_not_checked_are_caught(monkeypatch):
-    """Then every chain passes for the one that is written."""
+    """Then every chain counts as the one that is written."""
     real = module.argmax
     monkeypatch.setattr(module, "argmax", lambda builder, scores: dict.fromkeys(real(builder, scores), TRUE))
     assert sum(disagreements(chain(*source)) != [] for source in SOURCES) > 3
@@ -122,6 +122,6 @@ def test_groups_of_symbols_make_long_chains_possible():
         cot_to_ac0(model)
     circuit, words = cot_to_ac0(model, together=2), all_words(model)
     assert circuit.depth <= depth_bound(model, 6)
-    said = circuit.evaluate(token_bits(words, [model.token[s] for s in model.input_symbols])).tolist()
-    for (_, rejected, accepted), trace in zip(said, run_batch(model, words, engine=ReferenceEngine()), strict=True):
+    outputs = circuit.evaluate(token_bits(words, [model.token[s] for s in model.input_symbols])).tolist()
+    for (_, rejected, accepted), trace in zip(outputs, run_batch(model, words, engine=ReferenceEngine()), strict=True):
         assert (rejected, accepted) == (trace.output[-1] == model.reject, trace.output[-1] == model.accept)

@@ -30,8 +30,8 @@ def test_any_source_is_converted(precision):
 
 
 def test_the_conversion_divides_by_zero_where_the_source_does():
-    divided, found = check_divisions(MDM_TO_SMDM.convert, 2)
-    assert (divided > 5, found) == (True, [])
+    divided, disagreements = check_divisions(MDM_TO_SMDM.convert, 2)
+    assert (divided > 5, disagreements) == (True, [])
 
 
 def test_every_step_writes_one_block_whole():
@@ -55,8 +55,8 @@ def test_the_price_is_better_than_the_stated_one():
 def test_the_proxy_takes_a_free_name_and_an_alias():
     source = random_model(0, "mdm", 1)
     assert MDM_TO_SMDM.convert(source).model.aliases == {"ĥ": "m"}
-    taken = replace(source, vocabulary=tuple("ĥ" if s == "b" else s for s in source.vocabulary), input_symbols=("a",))
-    model = MDM_TO_SMDM.convert(replace(taken, aliases={"ĥ": "a"})).model
+    renamed = replace(source, vocabulary=tuple("ĥ" if s == "b" else s for s in source.vocabulary), input_symbols=("a",))
+    model = MDM_TO_SMDM.convert(replace(renamed, aliases={"ĥ": "a"})).model
     assert model.aliases == {"ĥ": "a", "<still-masked>": "m"}
 
 
@@ -72,17 +72,17 @@ def test_a_missing_boost_is_caught(monkeypatch):
 
 
 def test_masks_without_a_proxy_are_caught():
-    """What is still masked is emitted as m, which the predictor cannot write."""
+    """A slot that is still masked is emitted as m, which the predictor cannot write."""
 
     def convert(source):
-        made = MDM_TO_SMDM.convert(source)
-        predictor = made.model.transformers["predictor"]
+        conversion = MDM_TO_SMDM.convert(source)
+        predictor = conversion.model.transformers["predictor"]
         out, proxy = predictor.out, len(source.vocabulary)
         rows = np.where(out.row == proxy, source.token["m"], out.row)[out.row != source.token["m"]]
-        kept = out.row != source.token["m"]
-        moved = Matrix.from_entries(out.shape, rows, out.column[kept], out.value[kept])
-        transformers = {**made.model.transformers, "predictor": replace(predictor, out=moved)}
-        return Conversion(replace(made.model, transformers=transformers), made.alignment)
+        stays = out.row != source.token["m"]
+        moved = Matrix.from_entries(out.shape, rows, out.column[stays], out.value[stays])
+        transformers = {**conversion.model.transformers, "predictor": replace(predictor, out=moved)}
+        return Conversion(replace(conversion.model, transformers=transformers), conversion.alignment)
 
     assert wrong(convert, (random_model(seed, "mdm", 2, steps=3) for seed in range(20)), enough=6) > 5
 

@@ -49,8 +49,8 @@ def test_any_source_is_converted(precision):
 
 
 def test_the_conversion_divides_by_zero_where_the_source_does():
-    divided, found = check_divisions(PLANNER_AND_PREDICTOR_TO_TOPK.convert, 2)
-    assert (divided > 5, found) == (True, [])
+    divided, disagreements = check_divisions(PLANNER_AND_PREDICTOR_TO_TOPK.convert, 2)
+    assert (divided > 5, disagreements) == (True, [])
 
 
 def slot_logits(model, name, words, canvas):
@@ -149,21 +149,21 @@ def test_sources_that_are_hardly_sure(precision):
 
 
 def test_a_fixed_k_divides_by_zero_where_the_source_does():
-    divided, found = check_divisions(MDM_TO_FIXED_K.convert, 2)
-    assert (divided > 5, found) == (True, [])
+    divided, disagreements = check_divisions(MDM_TO_FIXED_K.convert, 2)
+    assert (divided > 5, disagreements) == (True, [])
 
 
 def test_k_slots_are_written_in_every_step_and_no_unchosen_one():
-    """Whatever the planner chooses, from nothing to everything."""
+    """For every number of slots that the planner may choose."""
     counts = set()
     for seed in range(30):
         source = random_model(seed, "mdm", 1 + seed % 2, padding=2)
         model = MDM_TO_FIXED_K.convert(source).model
         assert (model.k, model.padding, model.steps) == (source.padding, 2 * source.padding, source.steps)
         ours, theirs = (run(m, [0] * source.length, engine=engine()) for m in (source, model))
-        for chosen, taken in zip(ours.chosen, theirs.chosen, strict=True):
-            assert taken.sum() == model.k
-            assert np.array_equal(taken[source.padding :], chosen)
+        for chosen, chosen_slots in zip(ours.chosen, theirs.chosen, strict=True):
+            assert chosen_slots.sum() == model.k
+            assert np.array_equal(chosen_slots[source.padding :], chosen)
             counts.add(int(chosen.sum()))
     assert counts == {0, 1, 2}
 
@@ -175,7 +175,7 @@ def test_compiled_languages_survive(problem):
 
 
 def test_slots_that_are_hardly_sure_must_be_lifted(monkeypatch):
-    """A chosen slot whose largest logit is -B + 2^-p would be as sure as a dummy, and the lower slot wins."""
+    """A chosen slot with the largest logit -B + 2^-p would tie with a dummy, and the lower slot wins."""
     monkeypatch.setattr(module, "barely_preferred", lambda *_: None)
     assert wrong(MDM_TO_FIXED_K.convert, (hardly_sure(seed, 2) for seed in range(1, 40, 3)), enough=3) > 2
 
@@ -216,8 +216,8 @@ def test_topk_to_mdm_correct(precision, seeds):
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_random_topk_models_by_threshold(precision):
-    found = (random_model(seed, "topk", seed % 4, precision=precision) for seed in range(60))
-    sources = [model for model in found if model.k is None or model.k >= model.padding]
+    models = (random_model(seed, "topk", seed % 4, precision=precision) for seed in range(60))
+    sources = [model for model in models if model.k is None or model.k >= model.padding]
     assert len(sources) > 20
     for seed, source in enumerate(sources):
         assert check_source(source, TOPK_TO_MDM.convert(source), seed=seed) is None
@@ -247,19 +247,19 @@ def every_word(length):
     return np.array(list(product((A, LETTER_B), repeat=length)))
 
 
-def wrong_words(model, found):
+def wrong_words(model, accepted):
     words = every_word(model.length)
-    return int((found != (words.sum(axis=1) > model.length // 2)).sum())
+    return int((accepted != (words.sum(axis=1) > model.length // 2)).sum())
 
 
 @pytest.mark.parametrize("precision", [2, 3])
 @pytest.mark.parametrize("length", range(1, 10))
 def test_majority_in_two_steps(length, precision):
     model = majority_by_topk(length, Precision(precision))
-    got = answers(model, every_word(length), engine=FastEngine()).accepted
+    accepted = answers(model, every_word(length), engine=FastEngine()).accepted
     assert model.steps == 2
-    assert set(got.tolist()) == {0, 1}
-    assert wrong_words(model, got) == 0
+    assert set(accepted.tolist()) == {0, 1}
+    assert wrong_words(model, accepted) == 0
 
 
 def test_the_price():
@@ -270,7 +270,7 @@ def test_the_price():
 
 
 def by_hand(model, *, lowest):
-    """The last slot after T steps; of equally sure slots the lowest are taken, or the highest."""
+    """Return the last slot after T steps; ties go to the lowest slots or to the highest."""
     words = every_word(model.length)
     canvas = np.full((len(words), model.padding), MASK)
     for _ in range(model.steps):
@@ -278,12 +278,12 @@ def by_hand(model, *, lowest):
         session = frame.session("model")
         stream = forward(session, model.transformers["model"], frame.before(canvas))
         logits = session.logits(stream[:, frame.first_row :])
-        sure = confidence(logits, model.precision, without=MASK)
+        confidences = confidence(logits, model.precision, without=MASK)
         symbols = decode(logits, model.precision, without=MASK)
         order = np.arange(model.padding) if lowest else -np.arange(model.padding)
         for i in range(len(words)):
-            taken = np.lexsort((order, -sure[i]))[: model.k]
-            canvas[i, taken] = symbols[i, taken]
+            chosen = np.lexsort((order, -confidences[i]))[: model.k]
+            canvas[i, chosen] = symbols[i, chosen]
     return canvas[:, -1]
 
 
@@ -296,11 +296,11 @@ def test_it_leans_on_the_lowest_slot_winning_a_tie():
 
 @pytest.mark.parametrize("length", [5, 6])
 def test_k_must_grow(length):
-    """With the k of N = 4, or any other but the right one, it does not decide majority."""
+    """With any other k the model does not decide majority."""
     model = majority_by_topk(length, Precision(2))
     for k in range(1, length + 1):
-        found = answers(replace(model, k=k), every_word(length), engine=FastEngine()).accepted
-        assert (wrong_words(model, found) == 0) == (k == model.k)
+        accepted = answers(replace(model, k=k), every_word(length), engine=FastEngine()).accepted
+        assert (wrong_words(model, accepted) == 0) == (k == model.k)
 
 
 def test_it_has_no_planner():

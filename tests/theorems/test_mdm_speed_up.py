@@ -39,10 +39,10 @@ def test_a_first_pass_that_leaves_no_step_out_is_caught(monkeypatch):
 
 def test_a_compiled_model_is_still_proved():
     source = compile_problem("(a|b)*abb", "mdm", length=5)
-    ((theorem, made),) = convert_model(source, "mdm", by="mdm_speed_up:3")
-    assert (source.steps, made.model.steps) == (3, 1)
+    ((theorem, conversion),) = convert_model(source, "mdm", by="mdm_speed_up:3")
+    assert (source.steps, conversion.model.steps) == (3, 1)
     assert theorem.label == "own:mdm-speed-up*"
-    assert verify_model(made.model, method="exhaustive").status != "refuted"
+    assert verify_model(conversion.model, method="exhaustive").status != "refuted"
 
 
 def test_refusals():

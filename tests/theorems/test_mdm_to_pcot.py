@@ -18,20 +18,20 @@ from unmask.weights.model import Price
 
 
 def check_padded(seeds, precision):
-    """As check_theorem does, on words that are followed by padding."""
-    found = []
+    """Like check_theorem, on words that are followed by padding."""
+    disagreements = []
     for seed in seeds:
         source = random_model(seed, "mdm", seed % 4, precision=precision)
-        made = mdm_to_pcot(source, padded=True)
-        assert Price.of(made.model).within(MDM_TO_PCOT_PADDED.bound(source))
+        conversion = mdm_to_pcot(source, padded=True)
+        assert Price.of(conversion.model).within(MDM_TO_PCOT_PADDED.bound(source))
         for word in sample_words(source, Draws(seed, 1), 2).tolist():
             padding = [len(source.vocabulary)] * source.padding
             ours = run(source, word, engine=ReferenceEngine(), record=True)
-            theirs = run(made.model, word + padding, engine=ReferenceEngine(), record=True)
-            difference = aligned_difference(ours, theirs, made.alignment, made.model.aliases)
+            theirs = run(conversion.model, word + padding, engine=ReferenceEngine(), record=True)
+            difference = aligned_difference(ours, theirs, conversion.alignment, conversion.model.aliases)
             if difference or ours.output[-1] != theirs.output[-1]:
-                found.append(ConversionDisagreement(seed, source.symbols(word), difference or "last symbol"))
-    return found
+                disagreements.append(ConversionDisagreement(seed, source.symbols(word), difference or "last symbol"))
+    return disagreements
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
@@ -56,8 +56,8 @@ def test_any_source_is_converted(precision):
 
 
 def test_the_conversion_divides_by_zero_where_the_source_does():
-    divided, found = check_divisions(mdm_to_pcot, 2)
-    assert (divided > 5, found) == (True, [])
+    divided, disagreements = check_divisions(mdm_to_pcot, 2)
+    assert (divided > 5, disagreements) == (True, [])
 
 
 def test_the_price():
@@ -84,10 +84,10 @@ def test_the_padded_form_reads_words_with_their_padding():
 @pytest.mark.parametrize("padded", [False, True])
 def test_only_slots_of_the_last_block_are_written(padded):
     source = random_model(2, "mdm", 2, steps=3, padding=2, layers=2)
-    made = mdm_to_pcot(source, padded=padded)
+    conversion = mdm_to_pcot(source, padded=padded)
     word = [0, 1] + [len(source.vocabulary)] * (2 if padded else 0)
-    trace = run(made.model, word, engine=ReferenceEngine())
-    fresh = made.model.block
+    trace = run(conversion.model, word, engine=ReferenceEngine())
+    fresh = conversion.model.block
     for t in range(3):
         assert set(trace.output[t * fresh : (t + 1) * fresh - 2]) == {"m"}
 

@@ -26,7 +26,7 @@ from .test_pcot_to_mdm_mirrored import scaled
 
 
 def disagreements(seeds, precision, times=1, lengths=(0, 1, 2, 3), **sizes):
-    found = []
+    differences = []
     for seed in seeds:
         length = lengths[seed % len(lengths)]
         source = scaled(random_model(seed, "pcot", length, precision=precision, **sizes), times)
@@ -37,8 +37,8 @@ def disagreements(seeds, precision, times=1, lengths=(0, 1, 2, 3), **sizes):
         assert conversion.model.steps == conversion.model.padding == source.padding
         wrong = check_source(source, conversion, seed=seed, engine=FastEngine())
         if wrong:
-            found.append(wrong)
-    return found
+            differences.append(wrong)
+    return differences
 
 
 @pytest.mark.parametrize(("precision", "times", "count"), [(1, 1, 6), (1, 3, 4), (2, 1, 4), (2, 3, 3)])

@@ -28,15 +28,15 @@ from unmask.weights.transformer import Head, Layer
 
 
 def disagreements(seeds, precision):
-    found = []
+    differences = []
     for seed in seeds:
         source = random_model(seed, "pcot", seed % 4, precision=precision)
         conversion = PCOT_TO_MDM.convert(source)
         assert Price.of(conversion.model).within(PCOT_TO_MDM.bound(source)), seed
         wrong = check_source(source, conversion, seed=seed, engine=FastEngine())
         if wrong:
-            found.append(wrong)
-    return found
+            differences.append(wrong)
+    return differences
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
@@ -85,19 +85,19 @@ def test_a_source_that_divides_by_zero_takes_the_conversion_with_it():
 
 
 def looks_back(precision):
-    """A chain whose rows attend to the row before, if it is not a mask: beyond the current block there is Z = 0."""
+    """Return a chain whose rows attend to the row before unless it is a mask; beyond the current block Z = 0."""
     vocabulary, rows = ("a", "0", "1", "m"), 5
     program = Program(vocabulary, len(vocabulary), 1, rows, "causal")
-    own = program.code("own", n, bits_for(rows))
+    row_code = program.code("own", n, bits_for(rows))
     before = program.code("before", (n - 1).positive_part(), bits_for(rows))
-    masked, seen = program.register("masked"), program.register("seen", 3)
+    masked, symbols = program.register("masked"), program.register("seen", 3)
     program.embed(3, masked)
-    program.embed(np.arange(3), seen)
+    program.embed(np.arange(3), symbols)
     head = program.layer().head()
-    eq(head, before, own)
+    eq(head, before, row_code)
     hide(head, masked)
-    head.copy(seen, np.roll(seen, -1))
-    program.read_out(np.arange(3), seen, B)
+    head.copy(symbols, np.roll(symbols, -1))
+    program.read_out(np.arange(3), symbols, B)
     return Model(
         kind="pcot",
         length=1,
@@ -119,9 +119,9 @@ def test_rows_that_are_not_yet_reached_must_not_divide_by_zero(monkeypatch, prec
     assert run(source, [0], engine=ReferenceEngine()).output == ["0", "1", "a", "0"]
     assert check_source(source, PCOT_TO_MDM.convert(source), seed=0) is None
     monkeypatch.setattr(module, "boost", lambda head, flag: None)  # noqa: ARG005
-    found = check_source(source, PCOT_TO_MDM.convert(source), seed=0)
-    assert found is not None
-    assert "the conversion divides by zero" in str(found.what)
+    disagreement = check_source(source, PCOT_TO_MDM.convert(source), seed=0)
+    assert disagreement is not None
+    assert "the conversion divides by zero" in str(disagreement.difference)
 
 
 def test_a_chain_may_write_its_mask():

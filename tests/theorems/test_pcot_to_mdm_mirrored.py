@@ -41,7 +41,7 @@ def scaled(source, times):
 
 
 def disagreements(seeds, precision, times=1, theorem=PCOT_TO_MDM_MIRRORED, **sizes):
-    found = []
+    differences = []
     for seed in seeds:
         source = scaled(random_model(seed, theorem.source, seed % 4, precision=precision, **sizes), times)
         conversion = theorem.convert(source)
@@ -50,8 +50,8 @@ def disagreements(seeds, precision, times=1, theorem=PCOT_TO_MDM_MIRRORED, **siz
         assert max(len(layer.heads) for layer in predictor.layers) <= most_heads(SourceSize.of(source))
         wrong = check_source(source, conversion, seed=seed, engine=FastEngine())
         if wrong:
-            found.append(wrong)
-    return found
+            differences.append(wrong)
+    return differences
 
 
 @pytest.mark.parametrize(("precision", "count"), [(1, 6), (2, 3), (3, 2)])
@@ -203,7 +203,7 @@ def test_summands_that_apply_a_clipped_walk(p):
 
 
 def _without_saturated(monkeypatch):
-    monkeypatch.setattr(mirrored_rows._Search, "saturated", lambda *_: None)
+    monkeypatch.setattr(mirrored_rows._MirroredHead, "saturated", lambda *_: None)
 
 
 def _without_search(monkeypatch):
@@ -214,8 +214,8 @@ def _mirror_in_order(monkeypatch):
     """The mirror has the rows in rising order."""
     real = MirroredRows.of.__func__
 
-    def of(cls, *given):
-        rows = real(cls, *given)
+    def of(cls, *arguments):
+        rows = real(cls, *arguments)
         return replace(rows, mirror=replace(rows.mirror, origin=rows.row_code, address=rows.address, hidden=rows.spare))
 
     monkeypatch.setattr(MirroredRows, "of", classmethod(of))

@@ -1,4 +1,4 @@
-"""plt → mdm: the slots hold the whole stream after every loop; what noise slots draw is the noise of the loop."""
+"""plt → mdm: the slots store the whole stream after every loop, and noise slots draw the noise of the loop."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -36,13 +36,13 @@ ENGINE = next(iter(ENGINES.values()))
 
 
 def disagreements(seeds, *, convert=plt_to_mdm, change=lambda source: source, tape=None, priced=True, **sizes):
-    found = []
+    results = []
     for seed in seeds:
         source = change(random_model(seed, "plt", seed % 4, **sizes))
         conversion = convert(source)
         assert not priced or Price.of(conversion.model).within(PLT_TO_MDM.bound(source)), seed
-        found.append(check_source(source, conversion, seed=seed, words=1, tape=tape, engine=ENGINE()))
-    return [d for d in found if d]
+        results.append(check_source(source, conversion, seed=seed, words=1, tape=tape, engine=ENGINE()))
+    return [d for d in results if d]
 
 
 def one_head(source):
@@ -74,7 +74,7 @@ def test_wide_streams_are_read_by_one_head():
 @pytest.mark.long
 @pytest.mark.parametrize("precision", [2, 3])
 def test_many_sources(precision):
-    """The last hundred by the reference engine."""
+    """The last hundred seeds run on the reference engine."""
     assert disagreements(range(12, 240), precision=precision) == []
     assert check_theorem(PLT_TO_MDM, range(1000, 1100), precision=precision) == []
     assert disagreements(range(2000, 2200), layers=3, precision=precision) == []
@@ -96,7 +96,7 @@ def test_no_loops_and_empty_loops(layers, first, convert):
 
 @pytest.mark.parametrize("theorem", [PLT_TO_MDM, PLT_TO_MDM_PACKED])
 def test_final_layers_without_heads(theorem):
-    """Nothing is watched where no final layer attends, and only those that attend where some do."""
+    """Only final layers with heads are tested by EMPTY."""
     for seed in range(4):
         source = random_model(seed, "plt", 1 + seed % 2, precision=1 + seed % 2, layers=2, stochastic=False)
         model = source.transformers["model"]
@@ -133,8 +133,8 @@ def test_the_answer_is_any_symbol_even_the_pad():
 
 def test_names_of_numbers_never_clash():
     source = random_model(5, "plt", 1, padding=0, width=3, stochastic=False)
-    taken = replace(source, vocabulary=("a", "b", "⟨1/4⟩", "m", "1"), accept="1", reject="m", pad=None, begin=None)
-    model = plt_to_mdm(replace(taken, transformers=source.transformers)).model
+    renamed = replace(source, vocabulary=("a", "b", "⟨1/4⟩", "m", "1"), accept="1", reject="m", pad=None, begin=None)
+    model = plt_to_mdm(replace(renamed, transformers=source.transformers)).model
     assert "⟨⟨1/4⟩⟩" in model.vocabulary
     assert model.mask == "M"
 
@@ -146,28 +146,32 @@ def test_division_by_zero_raises_where_the_source_raises():
         bad = np.zeros((model.width, 1), dtype=np.int64)
         bad[:, 0] = model.precision.bound
         head = Head(Matrix.of(bad), Matrix.of(-bad), Matrix.zeros((model.width, model.width)))
-        for place in range(2):
+        for number in range(2):
             layers = list(model.layers)
-            layers[place] = replace(layers[place], heads=(*layers[place].heads, head))
+            layers[number] = replace(layers[number], heads=(*layers[number].heads, head))
             changed = replace(source, transformers={"model": replace(model, layers=tuple(layers))})
             assert check_source(changed, plt_to_mdm(changed), seed=seed, engine=ENGINE()) is None
 
 
 @dataclass(frozen=True, eq=False)
 class Replayed(Tape):
-    """A tape that gives a looped transformer the noise that the slots of its conversion have drawn."""
+    """A tape with the noise that the slots of a conversion have drawn, for its source."""
 
-    drawn: np.ndarray  # [steps, rows, columns]
+    drawn_noise: np.ndarray  # [steps, rows, columns]
     planner: int
 
     def noise(self, step, stream, rows, symbols, precision):  # noqa: ARG002
-        columns = self.drawn[step][:, : self.planner] if stream == PLANNER else self.drawn[step][:, self.planner :]
+        columns = (
+            self.drawn_noise[step][:, : self.planner]
+            if stream == PLANNER
+            else self.drawn_noise[step][:, self.planner :]
+        )
         return np.pad(columns, ((0, 0), (0, symbols - columns.shape[1])))
 
 
 @pytest.mark.parametrize("precision", [2, 3])
 def test_noise_slots_draw_the_noise_of_the_next_loop(precision):
-    """Given what the slots drew as its noise, the source takes the same path, bit by bit."""
+    """With the noise that the slots drew, the source takes the same path, bit by bit."""
     compared = 0
     for seed in range(400, 424):
         source = random_model(seed, "plt", 1 + seed % 2, precision=precision, stochastic=True)
@@ -181,10 +185,10 @@ def test_noise_slots_draw_the_noise_of_the_next_loop(precision):
             continue
         numbers = source.rows * (width + columns)
         canvas = np.stack([c[:numbers].reshape(source.rows, -1)[:, width:] for c in theirs.canvas])
-        drawn = canvas - len(source.vocabulary) - source.precision.bound
-        assert drawn.any()
+        drawn_noise = canvas - len(source.vocabulary) - source.precision.bound
+        assert drawn_noise.any()
         try:
-            ours = run(source, word, engine=ENGINE(), tape=Replayed(0, drawn, len(noise.planner)), record=True)
+            ours = run(source, word, engine=ENGINE(), tape=Replayed(0, drawn_noise, len(noise.planner)), record=True)
         except AttendsToNothing:  # in a final layer: the conversion has no answer
             assert theirs.output[-1] == conversion.undefined
             continue
@@ -207,14 +211,14 @@ def test_the_law_of_a_noise_slot_is_near_that_of_the_noise(precision, least, mos
 
 
 def test_the_distance_of_the_laws_is_said():
-    """Per drawn number, and for whole runs; a deterministic source has none."""
+    """Distances per drawn number and for whole runs; None for a deterministic source."""
     source = random_model(400, "plt", 1, precision=2, stochastic=True)
     noise, law = source.transformers["model"].noise, PLT_TO_MDM.law(source)
     assert law.draws == source.rows * source.steps * (len(noise.planner) + len(noise.predictor))
     assert law.per_draw == noise_distance(source.precision)
     assert 0 < law.per_draw < law.path < 1
     assert law.to_json()["per_draw"] == "0.0991"
-    assert "0.0991" in law.sentence
+    assert "0.0991" in law.description
     assert PLT_TO_MDM.law(random_model(400, "plt", 1, precision=2, stochastic=False)) is None
     finer = replace(source, transformers={"model": replace(source.transformers["model"], precision=Precision(4))})
     assert PLT_TO_MDM.law(finer).to_json() == {"draws": law.draws, "per_draw": None, "path_at_most": None}
@@ -224,10 +228,10 @@ def test_the_bound_for_whole_runs_is_one():
     """Two draws: the distance of the product laws, exactly, is above that of one and within the bound."""
     p = Precision(1)
     counts = noise_counts(p)
-    right = [Fraction(counts.get(v, 0), DRAWS) for v in p.numbers()]
-    drawn = gumbel_law(noise_logits(p).tolist(), p)
-    pairs = range(len(right))
-    gap = sum(abs(drawn[i] * drawn[j] - right[i] * right[j]) for i in pairs for j in pairs) / 2
+    exact = [Fraction(counts.get(v, 0), DRAWS) for v in p.numbers()]
+    slot_law = gumbel_law(noise_logits(p).tolist(), p)
+    pairs = range(len(exact))
+    gap = sum(abs(slot_law[i] * slot_law[j] - exact[i] * exact[j]) for i in pairs for j in pairs) / 2
     law = LawDistance(noise_distance(p), 2)
     assert law.per_draw < gap < law.path
 
@@ -239,8 +243,8 @@ def test_a_single_hide_is_caught(monkeypatch):
 
 def test_missing_boosts_are_caught(monkeypatch):
     monkeypatch.setattr(looped_in_slots, "boost", lambda *where: None)  # noqa: ARG005
-    found = [caught(seed, 1 + seed % 2, padding=2, width=6, layers=2) for seed in (2, 12, 17, 18)]
-    assert all("divides by zero" in str(d.what) for d in found)
+    disagreements = [caught(seed, 1 + seed % 2, padding=2, width=6, layers=2) for seed in (2, 12, 17, 18)]
+    assert all("divides by zero" in str(d.difference) for d in disagreements)
 
 
 def test_initial_layers_that_are_not_gated_are_caught(monkeypatch):
@@ -299,8 +303,8 @@ def test_an_outside_reader_finds_the_same_symbol(tmp_path):
         save_model(source, tmp_path / f"plt{seed}")
         save_model(plt_to_mdm(source).model, tmp_path / f"mdm{seed}")
         for word in "ab":
-            found = [outside_reader.run(tmp_path / f"{kind}{seed}", word)["output"][-1] for kind in ("plt", "mdm")]
-            assert found[0] == found[1]
+            outputs = [outside_reader.run(tmp_path / f"{kind}{seed}", word)["output"][-1] for kind in ("plt", "mdm")]
+            assert outputs[0] == outputs[1]
 
 
 def test_huge_vocabularies_are_refused():
@@ -326,12 +330,12 @@ def test_huge_vocabularies_are_refused():
 def test_there_and_back_again(seed):
     """plt → mdm → plt (cor:mdm-lt-equivalence)."""
     source = random_model(seed, "plt", 1, padding=1, width=3, stochastic=False)
-    there = plt_to_mdm(source).model
-    back = mdm_to_plt(there).model
+    diffusion = plt_to_mdm(source).model
+    back = mdm_to_plt(diffusion).model
     words = all_words(source)
     symbols = [
         [model.vocabulary[t] for t in answers(model, words, engine=ENGINE()).slots[:, -1]]
-        for model in (source, there, back)
+        for model in (source, diffusion, back)
     ]
     assert symbols[0] == symbols[1] == symbols[2]
 
@@ -340,7 +344,7 @@ def test_there_and_back_again(seed):
 
 
 def attending(seed=26, **changes):
-    """A source whose final layer attends."""
+    """Return a source whose final layer has heads."""
     source = random_model(seed, "plt", 2, layers=3, stochastic=False)
     assert PLT_TO_MDM.bound(source).layers > len(source.transformers["model"].layers) + 3
     return replace(source, **changes)
@@ -360,10 +364,10 @@ def test_final_layers_answer_as_if_every_step_were_the_last(steps):
 
 
 def test_final_layers_that_are_not_watched_divide_by_zero_too_early(monkeypatch):
-    """On the stream of an earlier loop they meet scores that the source never has."""
+    """On the stream of an earlier loop the final layers have scores that the source never has."""
     monkeypatch.setattr(looped_in_slots, "empty", lambda *where: None)  # noqa: ARG005
-    found = [caught(seed, 1 + seed % 2, layers=3) for seed in (21, 27)]
-    assert all("the conversion divides by zero" in str(d.what) for d in found)
+    disagreements = [caught(seed, 1 + seed % 2, layers=3) for seed in (21, 27)]
+    assert all("the conversion divides by zero" in str(d.difference) for d in disagreements)
 
 
 def blind_at_last(seed, precision):
@@ -394,10 +398,10 @@ def test_where_a_final_layer_of_the_source_divides_by_zero_there_is_no_answer(pr
 
 
 def test_an_answer_in_spite_of_a_division_by_zero_is_caught(monkeypatch):
-    monkeypatch.setattr(LoopPredictor, "_answer_nothing", lambda *_: None)
+    monkeypatch.setattr(LoopPredictor, "_answer_zero", lambda *_: None)
     sources = [blind_at_last(seed, 2) for seed in range(4)]
     wrong = [check_source(source, plt_to_mdm(source), seed=0, engine=ENGINE()) for source in sources]
-    assert "only the source divides by zero" in [d.what for d in wrong if d]
+    assert "only the source divides by zero" in [d.difference for d in wrong if d]
 
 
 # Packed: (N + P)·D slots
@@ -434,7 +438,7 @@ def test_packed_streams_are_read_by_one_head():
 
 
 def test_several_answers_of_a_packed_stream():
-    """The first of k answers takes the place of the last number."""
+    """The first of k answers takes the slot of the last number."""
     for seed in range(4):
         source = replace(random_model(seed, "plt", 2, padding=2, stochastic=False), outputs=3)
         conversion = packed(source)
@@ -465,5 +469,5 @@ def test_an_outside_reader_runs_a_packed_stream(tmp_path):
     save_model(source, tmp_path / "plt")
     save_model(packed(source).model, tmp_path / "mdm")
     for word in ("aa", "ba"):
-        found = [outside_reader.run(tmp_path / kind, word)["output"][-1] for kind in ("plt", "mdm")]
-        assert found[0] == found[1]
+        outputs = [outside_reader.run(tmp_path / kind, word)["output"][-1] for kind in ("plt", "mdm")]
+        assert outputs[0] == outputs[1]

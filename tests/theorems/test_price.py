@@ -1,4 +1,4 @@
-"""Width, alphabet and layers are part of every price: measured, bounded by a formula that keeps its promises."""
+"""Prices include width, alphabet and layers; they are below a formula that grows as the paper assumes."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -56,7 +56,7 @@ def test_conversions_of_transformers_too(theorem):
 
 
 def test_a_causal_source_in_an_unmasked_model_is_said_to_cost_more():
-    """`hide_later` takes two columns per row: the check must see that."""
+    """`hide_later` needs two columns per row, and the check must notice it."""
     theorem = next(theorem for theorem in THEOREMS if theorem.stem == "plt_to_mdm")
     source = SourceSize.of(cached_model(3, "plt", 2, precision=2)).as_in_the_paper()
     causal = replace(source, transformers={"model": replace(source.model, attention="causal")})
@@ -87,10 +87,10 @@ def test_a_construction_that_is_too_wide_is_caught(monkeypatch):
     """The same conversion with a column per row: its states agree, its price does not."""
 
     def wide(programs, length):
-        made = programs_at(programs, length)
-        for program in made.values():
+        instances = programs_at(programs, length)
+        for program in instances.values():
             program.register("nothing", program.rows)
-        return made
+        return instances
 
     programs_at = cot_and_pcot.programs_at
     assert check_theorem(cot_and_pcot.COT_TO_PCOT, range(3), precision=2) == []
@@ -100,7 +100,7 @@ def test_a_construction_that_is_too_wide_is_caught(monkeypatch):
 
 
 def test_a_promise_that_is_not_kept_is_caught():
-    """A bound that is generous enough for everything, and therefore promises too little."""
+    """A bound that is too generous does not show the growth that the paper assumes."""
     generous = replace(cot_and_pcot.COT_TO_PCOT, most=lambda size: Price(*(10**9 * size.rows,) * 5))
     assert isinstance(generous, Theorem)
     with pytest.raises(AssertionError, match="Growth"):

@@ -1,4 +1,4 @@
-"""Who draws a trace: nobody that traces know of."""
+"""A notebook displays a trace by a viewer that traces do not depend on."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ from unmask.testing import random_model
 from unmask.traces import notebook
 
 
-def test_without_anybody_who_draws_a_notebook_shows_the_line(monkeypatch):
+def test_without_a_viewer_a_notebook_shows_the_line(monkeypatch):
     trace = run_word(random_model(5, "mdm", 2), "ab")
     monkeypatch.setattr(notebook, "_drawing", None)
     assert trace._repr_html_() is None
@@ -25,5 +25,5 @@ def test_the_viewer_is_loaded_when_a_trace_is_drawn_and_not_before():
         "assert not any(name.startswith('unmask.viewer') for name in sys.modules)\n"
         "assert trace._repr_html_().startswith('<iframe')\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
-    assert done.stderr == ""
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+    assert process.stderr == ""

@@ -51,10 +51,10 @@ def test_equal_runs_do_not_differ(kind):
 
 @pytest.mark.parametrize(("layer", "column"), [(0, 0), (1, 1), (1, 4), (0, 3)])
 def test_a_changed_weight_is_named(layer, column):
-    found = first_difference(recorded(counter()), recorded(counter(changed=(layer, column, 1))))
-    assert (found.step, found.transformer, found.layer, found.row) == (0, "model", layer, 0)
-    assert found.register == f"count:{column}"
-    assert str(found).startswith(f"step 0, model, layer {layer}, row 0, count:{column}: ")
+    difference = first_difference(recorded(counter()), recorded(counter(changed=(layer, column, 1))))
+    assert (difference.step, difference.transformer, difference.layer, difference.row) == (0, "model", layer, 0)
+    assert difference.register == f"count:{column}"
+    assert str(difference).startswith(f"step 0, model, layer {layer}, row 0, count:{column}: ")
 
 
 def test_a_column_without_a_name_has_its_number():
@@ -64,10 +64,10 @@ def test_a_column_without_a_name_has_its_number():
 
 def test_a_changed_position_is_found_in_the_embedding_of_its_row():
     positions = [[0] * 5, [0, 0, 3, 0, 0]]
-    found = first_difference(recorded(counter()), recorded(counter(positions=positions)))
-    assert (found.step, found.layer, found.row, found.register) == (None, None, 1, "count:2")
-    assert (found.left, found.right) == ("0", "3")
-    assert str(found) == "model, row 1, count:2: 0 against 3"
+    difference = first_difference(recorded(counter()), recorded(counter(positions=positions)))
+    assert (difference.step, difference.layer, difference.row, difference.register) == (None, None, 1, "count:2")
+    assert (difference.left, difference.right) == ("0", "3")
+    assert str(difference) == "model, row 1, count:2: 0 against 3"
 
 
 def test_a_difference_that_shows_late_names_its_step():
@@ -76,17 +76,17 @@ def test_a_difference_that_shows_late_names_its_step():
     second = counter(positions=[[0, 14, 0, 0, 0]] * 2, changed=(1, 1, 1))
     assert first_difference(recorded(first), recorded(second)) is None
     third = counter(positions=[[0, 13, 0, 0, 0]] * 2, changed=(1, 1, 1))
-    found = first_difference(recorded(counter(positions=[[0, 13, 0, 0, 0]] * 2)), recorded(third))
-    assert (found.step, found.left, found.right) == (0, "14", "15")
+    difference = first_difference(recorded(counter(positions=[[0, 13, 0, 0, 0]] * 2)), recorded(third))
+    assert (difference.step, difference.left, difference.right) == (0, "14", "15")
 
 
 def test_more_loops_differ_where_the_other_ended():
-    found = first_difference(recorded(counter(steps=2)), recorded(counter(steps=3)))
-    assert found is None or found.step is None or found.step >= 2
+    difference = first_difference(recorded(counter(steps=2)), recorded(counter(steps=3)))
+    assert difference is None or difference.step is None or difference.step >= 2
     longer = run_word(random_model(3, "cot", 2, steps=3), "ab")
     shorter = replace(longer, canvas=longer.canvas[:2], chosen=longer.chosen[:2], steps_taken=2)
-    found = first_difference(longer, shorter)
-    assert (found.step, found.left, found.right) == (2, "goes on", "ended")
+    difference = first_difference(longer, shorter)
+    assert (difference.step, difference.left, difference.right) == (2, "goes on", "ended")
     assert first_difference(shorter, longer).left == "ended"
 
 
@@ -103,10 +103,10 @@ def test_a_flipped_weight_of_a_head_is_found_in_its_weights():
             other = recorded(replace(model, transformers={"model": changed}), "ab")
         except UnmaskError:
             continue
-        found = first_difference(recorded(model, "ab"), other)
-        if found is not None:
-            assert (found.step, found.layer, found.head) == (0, 1, 0)
-            assert found.register.startswith("key row ")
+        difference = first_difference(recorded(model, "ab"), other)
+        if difference is not None:
+            assert (difference.step, difference.layer, difference.head) == (0, 1, 0)
+            assert difference.register.startswith("key row ")
             return
     pytest.fail("no change of the queries changed the attention")
 
@@ -118,10 +118,10 @@ def test_another_choice_of_the_planner_comes_before_the_canvas_it_leads_to():
         padding=3,
         steps=2,
     )
-    found = first_difference(run_word(model, "a"), run_word(model, "a", planner="left-to-right:2"))
-    assert (found.step, found.row, found.register) == (0, 2, "choice of slot")
-    assert (found.left, found.right) == ("True", "False")
-    assert str(found) == "step 0, slot 2, choice of slot: True against False"
+    difference = first_difference(run_word(model, "a"), run_word(model, "a", planner="left-to-right:2"))
+    assert (difference.step, difference.row, difference.register) == (0, 2, "choice of slot")
+    assert (difference.left, difference.right) == ("True", "False")
+    assert str(difference) == "step 0, slot 2, choice of slot: True against False"
 
 
 def test_another_symbol_on_the_canvas_is_named():
@@ -129,9 +129,9 @@ def test_another_symbol_on_the_canvas_is_named():
         predictor = by_hand.successor({2: 0, 0: symbol}, 3)
         return by_hand.model("mdm", {"planner": by_hand.chooses({0, 2}, 3), "predictor": predictor}, padding=2, steps=2)
 
-    found = first_difference(run_word(model(3), "a"), run_word(model(4), "a"))
-    assert (found.step, found.row, found.register) == (1, 0, "symbol")
-    assert (found.left, found.right) == ("'0'", "'1'")
+    difference = first_difference(run_word(model(3), "a"), run_word(model(4), "a"))
+    assert (difference.step, difference.row, difference.register) == (1, 0, "symbol")
+    assert (difference.left, difference.right) == ("'0'", "'1'")
     forgotten = first_difference(run_word(model(3), "a", canvas=False), run_word(model(4), "a", canvas=False))
     assert (forgotten.step, forgotten.left) == (1, "'0'")
     mixed = first_difference(run_word(model(3), "a"), run_word(model(4), "a", canvas=False))

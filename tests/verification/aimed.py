@@ -1,7 +1,7 @@
 """Aimed mutations of a model folder: every field of config.json and every class of tensor has manipulations of its own.
 
-Each yields (what was aimed at, what was done, the changed thing). Most make a model wrong or unreadable, some change
-nothing that matters: what is true is found out by running, never assumed.
+Each yields (field or tensor, description, changed value). Most make a model wrong or unreadable, some have no effect:
+the expected answers always come from a run.
 """
 
 import re
@@ -19,8 +19,8 @@ COMMENTS = ("problem", "provenance", "registers")
 def config_mutations(config):
     """(field, what, changed config): one field at a time, except where two must change places."""
     for field, manipulate in CONFIG.items():
-        for what, changes in manipulate(config):
-            yield field, what, {**config, **changes}
+        for description, changes in manipulate(config):
+            yield field, description, {**config, **changes}
 
 
 def _values(field, values):
@@ -49,20 +49,21 @@ def _vocabulary(config):
 
 
 def _input_symbols(config):
-    symbols, others = config["input_symbols"], [s for s in config["vocabulary"] if s not in config["input_symbols"]]
+    symbols = config["input_symbols"]
+    other_symbols = [s for s in config["vocabulary"] if s not in symbols]
     yield "are reversed", {"input_symbols": symbols[::-1]}
     yield "are none", {"input_symbols": []}
     for i, symbol in enumerate(symbols):
         yield f"{symbol!r} is missing", {"input_symbols": symbols[:i] + symbols[i + 1 :]}
-    for other in others:
+    for other in other_symbols:
         yield f"{other!r} is added", {"input_symbols": [*symbols, other]}
         yield f"{other!r} in place of {symbols[0]!r}", {"input_symbols": [other, *symbols[1:]]}
 
 
 def _special(field):
     def manipulate(config):
-        others = dict.fromkeys([None, *(config[name] for name in SPECIAL), *config["vocabulary"]])
-        for other in others:
+        replacements = dict.fromkeys([None, *(config[name] for name in SPECIAL), *config["vocabulary"]])
+        for other in replacements:
             if other != config[field]:
                 yield f"becomes {other!r}", {field: other}
         for name in SPECIAL:
@@ -166,23 +167,23 @@ def tensor_mutations(transformer: Transformer, rng):
         dense = np.asarray(tensor if isinstance(tensor, np.ndarray) else tensor.dense()).astype(np.int64)
         if not dense.size:
             continue
-        for what, changed in _manipulated(dense, transformer.precision.bound, rng):
+        for description, changed in _manipulated(dense, transformer.precision.bound, rng):
             if not np.array_equal(changed, dense):
-                yield tensor_class(name), f"{name}: {what}", with_tensor(transformer, name, changed)
+                yield tensor_class(name), f"{name}: {description}", with_tensor(transformer, name, changed)
 
 
 def _manipulated(dense, bound, rng):
     """What a slip could do to a tensor."""
-    places = [tuple(place) for place in np.argwhere(dense).tolist()]
+    indices = [tuple(index) for index in np.argwhere(dense).tolist()]
     anywhere = tuple(rng.randrange(n) for n in dense.shape)
-    for place in (rng.choice(places), anywhere) if places else (anywhere,):
-        old = int(dense[place])
+    for index in (rng.choice(indices), anywhere) if indices else (anywhere,):
+        old = int(dense[index])
         for new in {0, -old, old + 1, old - 1, 2 * old, bound, -bound, rng.randint(-bound, bound)} - {old}:
-            yield f"{list(place)} is {new}, not {old}", _with(dense, place, max(-bound, min(bound, new)))
+            yield f"{list(index)} is {new}, not {old}", _with(dense, index, max(-bound, min(bound, new)))
         other = tuple(rng.randrange(n) for n in dense.shape)
-        moved = _with(dense, place, dense[other])
-        moved[other] = dense[place]
-        yield f"{list(place)} and {list(other)} change places", moved
+        moved = _with(dense, index, dense[other])
+        moved[other] = dense[index]
+        yield f"{list(index)} and {list(other)} change places", moved
     yield "all are 0", np.zeros_like(dense)
     yield "all have the other sign", -dense
     yield "all are doubled", np.clip(2 * dense, -bound, bound)
@@ -197,7 +198,7 @@ def _manipulated(dense, bound, rng):
         yield f"{i} of axis {axis} is 0", zeroed
 
 
-def _with(dense, place, value):
+def _with(dense, index, value):
     changed = dense.copy()
-    changed[place] = value
+    changed[index] = value
     return changed

@@ -1,4 +1,4 @@
-"""What a model does on every word, by the reference engine: the truth that extraction and proofs must meet."""
+"""The runs of a model on every word, by the reference engine: extraction and proofs must agree with them."""
 
 import numpy as np
 
@@ -26,8 +26,8 @@ def wrong_words(model, words=None):
     slots, fails = extract(model).outcomes(input_numbers(model, words))
     truth = runs(model, words)
     wrong = sum(
-        not fail if held is None else bool(fail) or row.tolist() != held
-        for row, fail, held in zip(slots, fails, truth, strict=True)
+        not fail if slots_or_none is None else bool(fail) or row.tolist() != slots_or_none
+        for row, fail, slots_or_none in zip(slots, fails, truth, strict=True)
     )
     return wrong, truth.count(None)
 

@@ -1,4 +1,4 @@
-"""Mutations of a model: one thing wrong, as a slip of a compiler or of a disk would make it."""
+"""Mutations of a model: one change, such as a fault of a compiler or a disk could cause."""
 
 from dataclasses import replace
 
@@ -12,8 +12,8 @@ def mutated(model, rng):
     """(what was done, the model with one thing changed)."""
     name = rng.choice(sorted(model.transformers))
     transformer = model.transformers[name]
-    what, changed = rng.choice([_weight, _weight, _weight, _rows, _columns, _position])(transformer, rng)
-    return f"{name}: {what}", replace(model, transformers={**model.transformers, name: changed})
+    description, changed = rng.choice([_weight, _weight, _weight, _rows, _columns, _position])(transformer, rng)
+    return f"{name}: {description}", replace(model, transformers={**model.transformers, name: changed})
 
 
 def _weight(transformer, rng):
@@ -21,12 +21,12 @@ def _weight(transformer, rng):
     names = [name for name, tensor in transformer.tensors() if tensor.shape[0] * tensor.shape[-1]]
     name = rng.choice(names)
     dense = _dense(dict(transformer.tensors())[name]).copy()
-    places = [place for place in np.ndindex(dense.shape) if dense[place] or rng.random() < 0.02] or [(0,) * dense.ndim]
-    place = rng.choice(places)
-    bound, old = transformer.precision.bound, int(dense[place])
+    indices = [index for index in np.ndindex(dense.shape) if dense[index] or rng.random() < 0.02] or [(0,) * dense.ndim]
+    index = rng.choice(indices)
+    bound, old = transformer.precision.bound, int(dense[index])
     new = rng.choice([-old, old + 1, old - 1, rng.randint(-bound, bound), 0])
-    dense[place] = max(-bound, min(bound, new))
-    return f"{name}{list(place)}: {old} becomes {dense[place]}", with_tensor(transformer, name, dense)
+    dense[index] = max(-bound, min(bound, new))
+    return f"{name}{list(index)}: {old} becomes {dense[index]}", with_tensor(transformer, name, dense)
 
 
 def _rows(transformer, rng):
@@ -53,8 +53,8 @@ def _position(transformer, rng):
     column = rng.choice(np.flatnonzero(positions[row]).tolist() or [0])
     bound, old = transformer.precision.bound, int(positions[row, column])
     positions[row, column] = max(-bound, min(bound, rng.choice([-old, old + 1, old - 1, 0])))
-    what = f"pos[{row}, {column}]: {old} becomes {positions[row, column]}"
-    return what, replace(transformer, positions=positions)
+    description = f"pos[{row}, {column}]: {old} becomes {positions[row, column]}"
+    return description, replace(transformer, positions=positions)
 
 
 def _dense(tensor):

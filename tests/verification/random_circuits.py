@@ -26,8 +26,8 @@ def rebuilt(builder, circuit):
         flip = gate.kind == "or"
         total = 1
         for literal in reversed(gate.inputs):
-            one = values[literal] ^ flip
+            value = values[literal] ^ flip
             # x ∧ y as ¬(¬x ∨ (x ∧ ¬y)): not what a builder folds
-            total = builder.or_(one ^ 1, builder.and_(one, total ^ 1)) ^ 1
+            total = builder.or_(value ^ 1, builder.and_(value, total ^ 1)) ^ 1
         values += [total ^ flip, total ^ flip ^ 1]
     return [values[x] for x in circuit.outputs]

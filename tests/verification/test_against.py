@@ -1,4 +1,4 @@
-"""What a model is compared with: other alphabets, samples of few words, and Python functions."""
+"""References: other alphabets, samples of few words, and Python functions."""
 
 import json
 import re
@@ -49,14 +49,14 @@ def test_a_regex_has_letters_that_a_program_does_not_have(parity, method):
 def test_programs_and_models_with_other_letters(method):
     small, large = parity_over("01"), parity_over("012")
     models = [compile_program(system, "mdm", length=3) for system in (small, large)]
-    for right in (large, models[1]):
-        assert not verify_model(models[0], against=right, method=method).comparable
-        assert verify_model(models[0], against=right, method=method, letters="common").exit_code == 0
-    for right in (small, models[0]):  # every word of what it is compared with is read
-        verdict = verify_model(models[1], against=right, method=method)
+    for other in (large, models[1]):
+        assert not verify_model(models[0], against=other, method=method).comparable
+        assert verify_model(models[0], against=other, method=method, letters="common").exit_code == 0
+    for other in (small, models[0]):  # every word of what it is compared with is read
+        verdict = verify_model(models[1], against=other, method=method)
         assert verdict.exit_code == 0
         assert "'2'" in verdict.about
-        assert not verify_model(models[1], against=right, method=method, letters="model").comparable
+        assert not verify_model(models[1], against=other, method=method, letters="model").comparable
 
 
 def test_a_restricted_proof_has_a_certificate(parity):
@@ -181,7 +181,7 @@ def test_a_function_in_a_file(unmask, tmp_path, parity):
 @pytest.mark.parametrize("letters", [("0", "1"), ("0", "1", "ten")])
 def test_words_are_written_as_each_side_reads_them(method, letters):
     """With a letter of several characters, letters are separated by blanks."""
-    others = ("0", "1", "ten") if len(letters) == 2 else ("0", "1")
+    other_letters = ("0", "1", "ten") if len(letters) == 2 else ("0", "1")
     model = compile_program(parity_over(letters), "mdm", length=3)
-    for right in (parity_over(others), compile_program(parity_over(others), "plt", length=3)):
-        assert verify_model(model, against=right, method=method, letters="common").exit_code == 0
+    for same in (parity_over(other_letters), compile_program(parity_over(other_letters), "plt", length=3)):
+        assert verify_model(model, against=same, method=method, letters="common").exit_code == 0

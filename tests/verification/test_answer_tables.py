@@ -1,4 +1,4 @@
-"""Answers by tables are the answers of the engine, for any weights; where they do not pay, the engine gives them."""
+"""Answers by tables equal those of the engine, for any weights; if tables do not save time, the engine runs."""
 
 import json
 import subprocess
@@ -13,15 +13,15 @@ from unmask.errors import TooLarge, WordError
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
 from unmask.verification import answer_tables
-from unmask.verification.answer_tables import tabled_answers
+from unmask.verification.answer_tables import answer_many_words
 from unmask.verification.words.network import Network
 from unmask.weights.kinds import KINDS
 
 
 def same(model, words):
     """Both ways on the same words."""
-    looked_up = tabled_answers(model, words, engine=FastEngine(), tables=True)
-    computed = tabled_answers(model, words, engine=FastEngine(), tables=False)
+    looked_up = answer_many_words(model, words, engine=FastEngine(), tables=True)
+    computed = answer_many_words(model, words, engine=FastEngine(), tables=False)
     assert (looked_up.by, computed.by) == ("tables", "engine")
     assert {i: str(e) for i, e in looked_up.failed.items()} == {i: str(e) for i, e in computed.failed.items()}
     return np.array_equal(looked_up.answers.slots, computed.answers.slots)
@@ -37,8 +37,8 @@ def test_random_models(kind):
 @pytest.mark.parametrize(("problem", "kind", "to"), [("(ab)*", "mdm", "plt"), ("(ab)*", "pcot", "mdm")])
 def test_converted_models(problem, kind, to):
     model = compile_problem(problem, kind, length=3)
-    for _, made in convert_model(model, to):
-        model = made.model
+    for _, converted in convert_model(model, to):
+        model = converted.model
     assert same(model, all_words(model))
 
 
@@ -55,7 +55,7 @@ def test_words_whose_run_fails_have_the_error_of_the_engine():
         model = random_model(seed, "mdm", 2)
         strict = model.__class__(**_as(model, "smdm"))
         assert same(strict, all_words(strict))
-        failed = tabled_answers(strict, all_words(strict), engine=FastEngine(), tables=True).failed
+        failed = answer_many_words(strict, all_words(strict), engine=FastEngine(), tables=True).failed
         if 0 < len(failed) < len(all_words(strict)):
             return
     pytest.fail("no model edits on some words alone")
@@ -71,11 +71,11 @@ def test_a_table_that_is_wrong_is_noticed(monkeypatch):
     cut = Network.cut
 
     def spoiled(self, cases):
-        made = cut(self, cases)
+        cut_cases = cut(self, cases)
         variable = self.variables[-1]
         if variable.table is not None and variable.table.size > 1 and variable.size > 1:
             variable.table.flat[0] = (variable.table.flat[0] + 1) % variable.size
-        return made
+        return cut_cases
 
     model = compile_problem("(a|b)*abb", "mdm", length=4)
     monkeypatch.setattr(Network, "cut", spoiled)
@@ -85,17 +85,17 @@ def test_a_table_that_is_wrong_is_noticed(monkeypatch):
 def test_few_words_do_not_pay_and_many_do():
     model = compile_problem("(ab)*", "mdm", length=8)
     words = all_words(model)
-    assert tabled_answers(model, words, engine=FastEngine()).by == "engine"
-    assert tabled_answers(model, words, engine=FastEngine(), expected=10**6).by == "tables"
-    assert tabled_answers(model, words, engine=FastEngine()).by == "tables"  # once they are there
+    assert answer_many_words(model, words, engine=FastEngine()).by == "engine"
+    assert answer_many_words(model, words, engine=FastEngine(), expected=10**6).by == "tables"
+    assert answer_many_words(model, words, engine=FastEngine()).by == "tables"  # once they are there
 
 
 def test_an_extraction_that_takes_too_long_is_given_up(monkeypatch):
     model = compile_problem("(ab)*", "mdm", length=8)
     monkeypatch.setattr(answer_tables, "SHARE", 10**12)
-    found = tabled_answers(model, all_words(model), engine=FastEngine(), expected=10**6)
-    assert found.by == "engine"
-    assert found.answers.accepted.sum() == 1
+    answered = answer_many_words(model, all_words(model), engine=FastEngine(), expected=10**6)
+    assert answered.by == "engine"
+    assert answered.answers.accepted.sum() == 1
 
 
 def test_too_many_cases_are_an_error_only_for_who_insists(monkeypatch):
@@ -104,9 +104,9 @@ def test_too_many_cases_are_an_error_only_for_who_insists(monkeypatch):
 
     monkeypatch.setattr(answer_tables, "extract", refuse)
     model = compile_problem("(ab)*", "mdm", length=8)
-    assert tabled_answers(model, all_words(model), engine=FastEngine(), expected=10**6).by == "engine"
+    assert answer_many_words(model, all_words(model), engine=FastEngine(), expected=10**6).by == "engine"
     with pytest.raises(TooLarge):
-        tabled_answers(model, all_words(model), engine=FastEngine(), tables=True)
+        answer_many_words(model, all_words(model), engine=FastEngine(), tables=True)
 
 
 @pytest.mark.parametrize("problem", ["(a|é|😀)*", "group:S3", "family:parity"])
@@ -133,10 +133,10 @@ def test_no_words():
     assert decide_words(model, ["abc"], tables=True).accepted == [None]
 
 
-def unmask(*arguments, given):
+def unmask(*arguments, stdin):
     """The command in a process of its own."""
     command = [sys.executable, "-m", "unmask", *arguments]
-    return subprocess.run(command, input=given, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=60)
 
 
 def test_the_command_prints_the_same_lines(tmp_path):

@@ -44,9 +44,9 @@ def random_program(seed, answers, *, negated=None):
     middle.rule((letter(i), letter((i + 1) % 2)), lambda a, b: bool(table >> 2 * (a == "1") + (b == "1") & 1))
     out = Slots("out", k.range(answers), BOOLEAN)
     for j in range(answers):
-        place, function = rng.randrange(2), rng.getrandbits(4) ^ (15 if j == negated else 0)
+        index, function = rng.randrange(2), rng.getrandbits(4) ^ (15 if j == negated else 0)
         out.rule(
-            (middle[place], letter(1 - place)),
+            (middle[index], letter(1 - index)),
             lambda a, b, f=function: bool(f >> 2 * a + (b == "1") & 1),
             where=k.equals(j),
         )
@@ -75,13 +75,13 @@ def test_a_folder_that_gives_only_its_last_answer_is_never_proved():
 
 
 @pytest.mark.parametrize("kind", ["mdm", "plt", "cot"])
-@pytest.mark.parametrize(("asked", "compared"), [(1, "the last of"), (3, "the last 3 of")])
-def test_a_problem_with_fewer_answers_than_the_model_is_not_said_to_compare_all(kind, asked, compared):
+@pytest.mark.parametrize(("answers", "compared"), [(1, "the last of"), (3, "the last 3 of")])
+def test_a_problem_with_fewer_answers_than_the_model_does_not_claim_to_compare_all(kind, answers, compared):
     (i,) = indices("i")
     out = Slots("out", i.range(5), BOOLEAN)
     out.rule(letter(i), lambda x: x == "1")
     model = compile_program(System("01", out, answer=out), kind, length=5)
-    fewer = System("01", out, answer=[out[k] for k in range(5 - asked, 5)])
+    fewer = System("01", out, answer=[out[k] for k in range(5 - answers, 5)])
     for method in METHODS:
         verdict = verify_model(model, against=fewer, method=method)
         assert verdict.exit_code == 0
@@ -91,8 +91,8 @@ def test_a_problem_with_fewer_answers_than_the_model_is_not_said_to_compare_all(
 def test_models_with_different_numbers_of_answers_are_not_proved_equal():
     whole = compile_program(majorities(), "plt", length=8)
     last = replace(whole, outputs=1)
-    for one, other in ((whole, last), (last, whole)):
-        verdict = verify_model(one, against=other, method="prove")
+    for left, right in ((whole, last), (last, whole)):
+        verdict = verify_model(left, against=right, method="prove")
         assert (verdict.status, verdict.compared) == ("unknown", "the last of 8 answers")
     assert (
         verify_model(whole, against=compile_program(majorities(), "mdm", length=8), method="prove").status == "proved"
@@ -113,14 +113,16 @@ def test_conversions_keep_every_answer_or_say_which(theorem, seed, answers):
     model = conversion.model
     if theorem.stem == OTHER_WORDS:
         return
-    kept = 1 if theorem.stem == LOSES else answers
-    assert model.outputs == kept
+    kept_answers = 1 if theorem.stem == LOSES else answers
+    assert model.outputs == kept_answers
     for method in METHODS:
         verdict = verify_model(model, against=random_program(seed, answers), method=method)
-        assert verdict.status == ("unknown" if kept < answers else "proved" if method == "prove" else "held")
-        wrong = verify_model(model, against=random_program(seed, answers, negated=answers - kept), method=method)
+        assert verdict.status == ("unknown" if kept_answers < answers else "proved" if method == "prove" else "held")
+        wrong = verify_model(
+            model, against=random_program(seed, answers, negated=answers - kept_answers), method=method
+        )
         assert wrong.status == "refuted"
-    if kept < answers:
+    if kept_answers < answers:
         hidden = verify_model(model, against=random_program(seed, answers, negated=0), method="prove")
         assert (hidden.status, hidden.compared) == ("unknown", f"the last of {answers} answers")
 
@@ -145,11 +147,11 @@ def test_an_old_folder_that_is_converted_states_that_it_has_one_answer():
 def test_run_gives_all_answers_and_an_outside_reader_agrees(unmask, tmp_path):
     folder = save_model(compile_problem("family:addition", "plt", length=4), tmp_path / "sum")
     assert load_model(folder).outputs == 3
-    found = json.loads(unmask("run", str(folder), "1011", "--json")[1])
-    assert found["outputs"] == [0, 0, 1]
-    assert len(found["output"]) == len(found["canvas"][0]) == 3
-    assert {**outside_reader.run(folder, "1011"), "outputs": found["outputs"]} == {
-        name: value for name, value in found.items() if name != "seconds"
+    document = json.loads(unmask("run", str(folder), "1011", "--json")[1])
+    assert document["outputs"] == [0, 0, 1]
+    assert len(document["output"]) == len(document["canvas"][0]) == 3
+    assert {**outside_reader.run(folder, "1011"), "outputs": document["outputs"]} == {
+        name: value for name, value in document.items() if name != "seconds"
     }
     assert extracted_circuit(load_model(folder), outputs=3).output_names[:3] == ("answer0", "answer1", "answer2")
 

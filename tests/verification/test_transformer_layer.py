@@ -13,7 +13,7 @@ from unmask.testing import random_model
 from unmask.testing.random_transformer import random_transformer
 from unmask.verification.circuits.constant_depth import WiredTransformer, constant_depth_circuit
 from unmask.verification.circuits.one_hot import constant
-from unmask.verification.conversions.unknown_source import MlpWires, Sums
+from unmask.verification.conversions.unknown_source import MlpWires, UnknownSums
 from unmask.verification.transformer_layer import CaseVectors, NumberDomain, SomeColumns
 from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Mlp
@@ -30,8 +30,10 @@ def one_layer(seed):
     bound = precision.bound
 
     def numbers(*shape):
-        drawn = [draw.choice([0, 0, 1, -1, precision.one, draw.randint(-bound, bound)]) for _ in range(np.prod(shape))]
-        return np.array(drawn).reshape(shape)
+        entries = [
+            draw.choice([0, 0, 1, -1, precision.one, draw.randint(-bound, bound)]) for _ in range(np.prod(shape))
+        ]
+        return np.array(entries).reshape(shape)
 
     heads = [numbers(CASES, WIDTH) for _ in range(2 + seed % 2)]
     mlp = Mlp(Matrix.of(numbers(WIDTH, HIDDEN)), numbers(HIDDEN), Matrix.of(numbers(HIDDEN, WIDTH)), numbers(WIDTH))
@@ -94,7 +96,7 @@ def by_names(precision, H, heads, mlp):
     def values(columns):
         return dict(enumerate(columns))
 
-    domain = Sums(precision, {}, {})
+    domain = UnknownSums(precision, {}, {})
     b1, b2 = (dict(enumerate(biases.tolist())) for biases in (mlp.b1, mlp.b2))
     wires = MlpWires(terms(mlp.w1.dense()), b1, terms(mlp.w2.dense()), b2).writing(range(WIDTH))
     after = domain.mlp(domain.residual(values(H.T), [values(head.T) for head in heads]), wires)

@@ -1,4 +1,4 @@
-"""What a proof trusts is what the prover imports: the declared list is compared with the code."""
+"""A proof trusts the modules that the prover imports: the declared list is compared with the code."""
 
 from architecture import ROOT, computed_trust
 from import_graph import closure, files, module_graph

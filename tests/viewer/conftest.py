@@ -17,7 +17,7 @@ def abb():
 
 @pytest.fixture(scope="session")
 def abb_page(abb, tmp_path_factory):
-    """The address of a page: masked diffusion beside a chain of thought and a looped transformer."""
+    """The address of a page with masked diffusion, a chain of thought and a looped transformer."""
     path = tmp_path_factory.mktemp("pages") / "abb.html"
     path.write_text(render(view_of(abb, WORD, ["cot", "plt"])), encoding="utf-8")
     return path.as_uri()

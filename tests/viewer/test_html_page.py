@@ -1,4 +1,4 @@
-"""One page: small, whole, and deaf to what its data says."""
+"""The page is small and complete, and its data cannot change it."""
 
 import json
 import random
@@ -11,7 +11,7 @@ import pytest
 from unmask.api import compile_problem, compiler_of
 from unmask.problems.catalogue import parse_problem
 from unmask.viewer import html_page, model_view
-from unmask.viewer.html_page import View, in_a_cell, safe_json, text_of
+from unmask.viewer.html_page import View, cell_text, safe_json, text_of
 from unmask.viewer.model_view import panel_of, view_of
 from unmask.viewer.panel import LEFT_OUT, Detail
 
@@ -73,7 +73,7 @@ def test_hostile_strings_stay_data():
     calm.feed(html_page.render(view_of(compile_problem("(a|b)*abb", "mdm", length=4), "aabb", [])))
     assert [tag for tag, _ in elements.tags] == [tag for tag, _ in calm.tags]
     assert "\u202e" not in page
-    assert "boom()" in unescape(page)  # it was there to be tried
+    assert "boom()" in unescape(page)  # it was in the input
 
 
 def test_json_cannot_end_its_element():
@@ -109,7 +109,7 @@ def test_pages_stay_small_at_length_64(problem):
     assert [panel["leftOut"] for panel in data_of(page)["panels"]] == [[] for _ in panels]
 
 
-def test_what_does_not_fit_is_left_out_and_said(abb):
+def test_details_that_do_not_fit_are_left_out_and_listed(abb):
     view = view_of(abb, "abbaabbababababb", ["cot"])
     whole = len(html_page.render(view))
     notes = set()
@@ -133,7 +133,7 @@ def test_a_run_too_large_to_watch_shows_its_canvas(abb, monkeypatch):
     panel = panel_of(abb, "abbaabbababababb")
     assert panel.trace.accepted is True
     assert panel.edges == []
-    assert any("too large to record" in sentence for sentence in panel.left_out)
+    assert any("too large to record" in note for note in panel.left_out)
     html_page.render(View("", "", (panel,)))
 
 
@@ -173,4 +173,4 @@ def test_text_is_cut_in_the_middle():
     ],
 )
 def test_every_character_shows(text, cell):
-    assert in_a_cell(text) == cell
+    assert cell_text(text) == cell

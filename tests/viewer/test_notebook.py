@@ -1,4 +1,4 @@
-"""A trace in a notebook: the viewer in a frame, for every kind of run, and whatever its symbols are."""
+"""A trace in a notebook: the viewer in a frame, for every kind of run and any symbols."""
 
 import re
 from dataclasses import replace
@@ -13,7 +13,7 @@ from unmask.weights.kinds import KINDS
 
 
 class Frame(HTMLParser):
-    """The one element that a trace shows, and its attributes as a browser reads them."""
+    """Return the single element that shows a trace, and its attributes as a browser reads them."""
 
     def __init__(self, text):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The page in a real browser: what it draws, how it is driven, and that it asks for nothing."""
+"""The page in a real browser: its drawing, its controls, and that it sends no request."""
 
 from html import escape
 
@@ -17,7 +17,7 @@ from .test_html_page import hostile_view
 
 @pytest.fixture
 def load_page(open_page):
-    """A page that shows its runs, with nothing said on the console."""
+    """Open a page and wait for its runs; nothing may be printed on the console."""
     opened = []
 
     def load(address, **options):
@@ -50,7 +50,7 @@ def click_cell(page, panel, line, column):
 
 
 def rows_read(page, selector):
-    """{(transformer, layer, head): {row: weight}} of what the page shows."""
+    """Return {(transformer, layer, head): {row: weight}} as the page shows it."""
     rows = {}
     for data in page.locator(selector).evaluate_all("all => all.map(e => ({...e.dataset}))"):
         head = data["transformer"], int(data["layer"]), int(data["head"])
@@ -90,7 +90,7 @@ def test_a_click_in_the_chain_shows_the_row_before(load_page, abb_page):
     trace = run_word(compile_problem("(a|b)*abb", "cot", length=16), WORD, engine=ReferenceEngine(), record=True)
     click_cell(page, 1, 5, 20)  # the fifth symbol is decided by row 19
     assert rows_read(page, "#reads tr") == rows_of_the_reference(trace, 4, 19)
-    click_cell(page, 1, 9, 20)  # later it is a row like any other
+    click_cell(page, 1, 9, 20)  # later the row is read like any other
     assert rows_read(page, "#reads tr") == rows_of_the_reference(trace, 8, 20)
 
 
@@ -263,7 +263,7 @@ def test_without_scripts_the_runs_are_text(open_page, abb_page):
 
 
 def test_it_can_be_embedded(open_page, tmp_path, abb):
-    """As a notebook does: the whole page as the `srcdoc` of a frame, which may run scripts and nothing more."""
+    """As in a notebook: the whole page is the `srcdoc` of a frame that may only run scripts."""
     page = render(view_of(abb, WORD, []))
     outer = tmp_path / "notebook.html"
     outer.write_text(f'<iframe sandbox="allow-scripts" srcdoc="{escape(page)}"></iframe>', encoding="utf-8")

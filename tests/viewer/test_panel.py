@@ -1,4 +1,4 @@
-"""What a page holds of a run is what the reference engine computes, for every kind."""
+"""The values in a page are those of the reference engine, for every kind."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from unmask.weights.kinds import KINDS
 
 from .unpacking import unpacked
 
-# Arrays survive the way into a page.
+# Arrays are encoded and decoded without loss.
 
 
 @pytest.mark.parametrize(
@@ -120,4 +120,4 @@ def test_a_recorded_trace_shows_the_same_without_its_model(kind):
     assert np.array_equal(ours.history.tokens, alone.history.tokens)
     assert np.array_equal(ours.history.change, alone.history.change)
     assert ours.edges == alone.edges
-    assert any("Logits" in sentence for sentence in alone.left_out)
+    assert any("Logits" in note for note in alone.left_out)

@@ -1,4 +1,4 @@
-"""What stood where, and what was written, edited or written again."""
+"""The content of every cell, and whether it was written, edited or written again."""
 
 import numpy as np
 
@@ -69,7 +69,7 @@ def test_a_looped_model_shows_the_register_that_folds_the_word():
 
 
 def sources(panel):
-    """column → the columns it was made from, for a run that writes every slot at most once."""
+    """Return column → its source columns, for a run that writes every slot at most once."""
     sources_of = {}
     for edge in panel.edges:
         sources_of.setdefault(edge.column, []).append(edge.source)
@@ -89,7 +89,7 @@ def test_a_regular_language_is_a_balanced_tree_over_the_input():
     assert all(edge.source_line == edge.line - 1 for edge in panel.edges)
 
 
-def test_the_tree_stands_over_what_it_was_made_from():
+def test_the_tree_is_placed_over_its_sources():
     panel = panel_of(compile_problem("(a|b)*abb", "mdm", length=16), "abbaabbababababb")
     assert panel.places[4, 30] == 7.5
     assert [panel.places[1, column] for column in range(16, 24)] == [0.5 + 2 * i for i in range(8)]
@@ -103,7 +103,7 @@ def test_a_chain_of_thought_reads_a_letter_and_goes_on():
 
 
 def test_a_gate_is_made_from_what_its_wires_read():
-    """Gates read wires, which stay masked; the edges lead through them to what the circuit's own gates read."""
+    """Gates read wires, which stay masked; the edges lead through the wires to the sources of the circuit's gates."""
     circuit = collapsed(shallow_circuit("majority", 4))  # as the compiler lays it out
     inner, outputs = with_output_gates(circuit)
     gates = [*inner, *outputs]
@@ -120,4 +120,4 @@ def test_too_many_edges_are_no_picture(monkeypatch):
     monkeypatch.setattr(run_history, "MOST_EDGES", 3)
     assert panel.edges is None
     assert panel.to_json()["edges"]["shape"] == [0, 5]
-    assert any("select a slot" in sentence for sentence in panel.left_out)
+    assert any("select a slot" in note for note in panel.left_out)

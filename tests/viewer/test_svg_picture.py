@@ -1,4 +1,4 @@
-"""The picture of a run is well formed, says what happened, and the one in the documentation is what the code draws."""
+"""The picture of a run is well formed and describes the run; the picture in the documentation is up to date."""
 
 from pathlib import Path
 from xml.etree import ElementTree

@@ -1,4 +1,4 @@
-"""`unmask view`: what it writes, and what it says when it cannot."""
+"""`unmask view`: its output and its error messages."""
 
 import pytest
 
@@ -46,14 +46,14 @@ def test_options(unmask, folders, tmp_path, options, kinds):
     assert (tmp_path / "run.svg").read_text(encoding="utf-8").startswith("<svg ")
 
 
-def test_what_stands_beside_it_by_default():
+def test_the_default_comparison():
     compiled = {kind: compile_problem("(a|b)*abb", kind, length=4) for kind in ("mdm", "cot")}
     assert default_comparison(compiled["mdm"]) == ("cot",)
     assert default_comparison(compiled["cot"]) == ("mdm",)
     assert default_comparison(compile_problem("random:1", "mdm", length=4)) == ()
 
 
-def test_a_model_without_a_problem_stands_alone_or_is_converted(unmask, folders, tmp_path):
+def test_a_model_without_a_problem_is_shown_alone_or_converted(unmask, folders, tmp_path):
     code, out, err = unmask("view", folders / "random", WORD, "--out", tmp_path / "alone.html")
     assert (code, err) == (0, "")
     assert "cot" not in out
@@ -74,7 +74,7 @@ program = System("ab", odd, answer=odd[N - 1])
 
 
 def test_a_conversion_is_called_one_and_a_program_is_compiled(unmask, tmp_path):
-    """A folder does not hold its program: without the file, the chain of thought is converted, and larger."""
+    """A folder does not contain its program: without the file, the chain of thought is converted, and larger."""
     file, folder = tmp_path / "odd.py", tmp_path / "odd"
     file.write_text(ODD)
     assert unmask("compile", f"program:{file}", "--length", 3, "--to", "mdm", "--out", folder)[0] == 0
@@ -91,7 +91,7 @@ def test_a_conversion_is_called_one_and_a_program_is_compiled(unmask, tmp_path):
     assert (code, "is not the program that this model was compiled from" in err) == (2, True)
 
 
-def test_what_cannot_be_compared_is_left_out_and_said(unmask, folders, tmp_path, monkeypatch):
+def test_kinds_that_cannot_be_compared_are_left_out_and_listed(unmask, folders, tmp_path, monkeypatch):
     from unmask.errors import TooLarge
     from unmask.viewer import model_view
 
@@ -106,7 +106,7 @@ def test_what_cannot_be_compared_is_left_out_and_said(unmask, folders, tmp_path,
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "message"),
     [
         ([WORD], "there is nothing to write; give --out FILE.html, --svg FILE.svg or --text"),
         (["aab", "--text"], "the model reads words of length 4, this one has length 3"),
@@ -121,10 +121,10 @@ def test_what_cannot_be_compared_is_left_out_and_said(unmask, folders, tmp_path,
         ([WORD, "--text", "--seed", "-1", "--sample"], "seed"),
     ],
 )
-def test_errors_are_one_sentence_and_leave_nothing(unmask, folders, tmp_path, arguments, sentence):
+def test_an_error_is_one_message_and_leaves_no_file(unmask, folders, tmp_path, arguments, message):
     code, out, err = unmask("view", folders / "abb", *(argument.format(here=tmp_path) for argument in arguments))
     assert (code, out) == (2, "")
-    assert sentence in err
+    assert message in err
     assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 

@@ -11,23 +11,16 @@ from unmask.cli.options import (
     CONTEXT,
     DEFAULT_LIMIT,
     Command,
-    Commands,
     Json,
     LimitOption,
     PlotPageOption,
     TimeoutOption,
     budgeted,
+    command_group,
 )
 from unmask.cli.output_files import PAGE, check_writable, write_text
 from unmask.cli.terminal import console, literal, print_document, show_table
 from unmask.errors import UnmaskError
-
-app = typer.Typer(
-    name="bench",
-    cls=Commands,
-    context_settings=CONTEXT,
-    invoke_without_command=True,
-)
 
 OVERVIEW = """\
 [bold]unmask bench[/bold] tests samplers and engines on models whose right values, right order and
@@ -46,12 +39,9 @@ Write what a model computes in every pass, node by node, and score a proposed ci
 
 [dim]unmask bench list[/dim]   all models and checks"""
 
-
-@app.callback()
-def overview(context: typer.Context) -> None:
-    """Test samplers and engines on models whose truth is known (needs the extra `bench`)."""
-    if context.invoked_subcommand is None:
-        console().print(OVERVIEW)
+app = command_group(
+    "bench", "Test samplers and engines on models whose truth is known (needs the extra `bench`).", OVERVIEW
+)
 
 
 @app.command("list", cls=Command, context_settings=CONTEXT)

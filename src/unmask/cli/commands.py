@@ -26,7 +26,7 @@ from unmask.cli.terminal import console, print_document, say, set_quiet
 from unmask.cli.verify_and_compare import compare, verify
 from unmask.cli.view import serve, view
 from unmask.errors import OutOfTime, UnmaskError, shortened
-from unmask.limits import hear_interrupts, interrupted_by, interruptible, stop_hearing, uninterrupted
+from unmask.limits import handle_interrupts, interrupted_by, interruptible, stop_handling_interrupts, uninterrupted
 
 COMMANDS = {
     "compile": compile_,
@@ -115,12 +115,12 @@ def overview(
 
 def main() -> NoReturn:
     """Run `unmask` as a command: an error is one message and exit code 2."""
-    hear_interrupts()
+    handle_interrupts()
     with uninterrupted():  # interrupts are raised only inside the command, where there is something to stop
         _open_streams()
         code = _exit_code()
         _flush()
-        stop_hearing()
+        stop_handling_interrupts()
     sys.exit(code)
 
 

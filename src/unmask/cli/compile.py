@@ -166,7 +166,7 @@ def show_hop(theorem: "Theorem", source: "Model", result: "Model", *, quiet: boo
             f"symbols {before.symbols} → {price.symbols} (<= {bound.symbols})"
         )
         if law is not None:
-            console().print(law.sentence)
+            console().print(law.description)
     return facts
 
 

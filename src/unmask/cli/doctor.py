@@ -91,7 +91,7 @@ def examine_installation() -> Installation:
     """Return what is installed, with the result of the self-test."""
     import unmask
 
-    needed, extras = requirements(_declared())
+    needed, extras = requirements(_declared_requirements())
     return Installation(
         unmask.__version__,
         platform.python_version(),
@@ -103,7 +103,7 @@ def examine_installation() -> Installation:
     )
 
 
-def _declared() -> list[str]:
+def _declared_requirements() -> list[str]:
     try:
         return metadata.requires("unmask") or []
     except metadata.PackageNotFoundError:

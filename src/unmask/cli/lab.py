@@ -12,14 +12,14 @@ from unmask.cli.options import (
     CONTEXT,
     DEFAULT_LIMIT,
     Command,
-    Commands,
     Json,
     LimitOption,
     PageOption,
     TextOption,
     TimeoutOption,
     budgeted,
-    leave_if_over,
+    command_group,
+    exit_if_out_of_time,
 )
 from unmask.cli.output_files import PAGE, check_writable, write_text
 from unmask.cli.terminal import console, is_quiet, literal, print_document, say_lines
@@ -32,13 +32,6 @@ if TYPE_CHECKING:
     from unmask.lab.settings import Config
     from unmask.lab.sweep import FinishedCell
     from unmask.problems.program_problems import ProgramProblem
-
-app = typer.Typer(
-    name="lab",
-    cls=Commands,
-    context_settings=CONTEXT,
-    invoke_without_command=True,
-)
 
 OVERVIEW = """\
 [bold]unmask lab[/bold] trains networks on the tasks that unmask compiles models for,
@@ -54,12 +47,8 @@ Train a table of networks:
 [dim]unmask lab --help[/dim]           all commands
 [dim]unmask lab COMMAND --help[/dim]   one command with its options"""
 
-
-@app.callback()
-def overview(context: typer.Context) -> None:
-    """Train networks on the same tasks in the same frameworks (needs the extra `lab`)."""
-    if context.invoked_subcommand is None:
-        console().print(OVERVIEW)
+HELP = "Train networks on the same tasks in the same frameworks (needs the extra `lab`)."
+app = command_group("lab", HELP, OVERVIEW)
 
 
 MOST_SEED = 1 << 32
@@ -158,7 +147,7 @@ def train(
 
 def _prepare_torch(threads: int) -> None:
     """Import torch before the time limit starts: an interrupted import cannot be repeated."""
-    _needs_torch()
+    _require_torch()
     import accelerate  # noqa: F401
     import torch
     import torch._inductor  # deterministic algorithms import it
@@ -302,11 +291,11 @@ def table(
 
     Example: [bold]unmask lab table --preset quick --out lab-quick[/bold]
     """
-    _needs_torch()
+    _require_torch()
     from unmask.lab.result_plots import write_report
     from unmask.lab.sweep import Results, sweep
 
-    cells = _cells(preset, seed or 0, only)
+    cells = _chosen_cells(preset, seed or 0, only)
     results = Results(out)
     open_cells = [cell for cell in cells if not results.is_done(cell)]
     waiting = open_cells[:most]
@@ -318,7 +307,7 @@ def table(
     try:
         with budgeted(None, limit=limit, timeout=timeout):
             swept = sweep(waiting, results, scheduler=scheduler, workers=number, memory=limit)
-            for has_failed in _finished_cells(swept, len(waiting)):
+            for has_failed in _report_cells(swept, len(waiting)):
                 failed += has_failed
     except OutOfTime as over:
         end = over
@@ -329,12 +318,12 @@ def table(
     else:
         retry = f"; {failed} cells failed; run the command again to retry them" if failed else ""
         console().print(f"{literal(out)}: {', '.join(written)}{retry}")
-    leave_if_over(end)
+    exit_if_out_of_time(end)
     if failed:
         raise typer.Exit(1)
 
 
-def _cells(preset: str, seed: int, only: str | None) -> "list[SweepCell]":
+def _chosen_cells(preset: str, seed: int, only: str | None) -> "list[SweepCell]":
     """Return the cells of a preset whose names contain `only`, with `seed` added to every seed."""
     import msgspec
 
@@ -350,7 +339,7 @@ def _cells(preset: str, seed: int, only: str | None) -> "list[SweepCell]":
     return chosen
 
 
-def _finished_cells(swept: "Iterable[FinishedCell]", total: int) -> Iterator[bool]:
+def _report_cells(swept: "Iterable[FinishedCell]", total: int) -> Iterator[bool]:
     """Print a line for every finished cell. Yield whether it failed."""
     for count, finished in enumerate(stage("running cells", swept, total), start=1):
         console(stderr=True).print(literal(f"{count}/{total} {finished.cell.key}: {_outcome_line(finished.outcome)}"))
@@ -399,7 +388,7 @@ def view(
     """
     if out is None and not text:
         raise UnmaskError("there is nothing to write; give --out FILE.html or --text")
-    _needs_torch()
+    _require_torch()
     from unmask.lab.presets import program_of_folder
     from unmask.lab.trained_view import view_of
     from unmask.lab.training import load
@@ -416,7 +405,7 @@ def view(
         say_lines("\n\n".join(text_of(panel) for panel in run_view.panels).split("\n"))
 
 
-def _needs_torch() -> None:
+def _require_torch() -> None:
     from importlib.util import find_spec
 
     missing = [name for name in ("torch", "accelerate") if find_spec(name) is None]

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from unmask.cli.terminal import bars, escaped_streams, say
+from unmask.cli.terminal import bars, console, escaped_streams, say
 from unmask.errors import OutOfTime, ProblemError, shortened
-from unmask.limits import DEFAULT_MEMORY, SECOND, Budget, must_wait
+from unmask.limits import DEFAULT_MEMORY, SECOND, Budget, must_postpone
 from unmask.weights.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -188,14 +188,14 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
 QUIET = ("-q", "--quiet")
 
 
-def _without_types(parameters: list[Any]) -> list[Any]:
+def _hide_flag_types(parameters: list[Any]) -> list[Any]:
     for parameter in parameters:
         if isinstance(parameter, TyperOption) and parameter.is_flag and parameter.metavar is None:
             parameter.metavar = ""  # else `--json <bool>`, as if it took a value
     return parameters
 
 
-def _reflowed(text: str | None) -> str | None:
+def _join_paragraph_lines(text: str | None) -> str | None:
     """Join the lines of each paragraph, so that the terminal wraps it; every `Example:` keeps its own line."""
     if text is None:
         return None
@@ -207,17 +207,17 @@ class Command(TyperCommand):
     """A command whose help is wrapped to the terminal and does not repeat the types of options."""
 
     def __init__(self, *arguments: Any, help: str | None = None, **options: Any) -> None:
-        super().__init__(*arguments, help=_reflowed(help), **options)
+        super().__init__(*arguments, help=_join_paragraph_lines(help), **options)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return _without_types(super().get_params(ctx))
+        return _hide_flag_types(super().get_params(ctx))
 
 
 class Commands(TyperGroup):
     """A group of commands, with `--quiet` accepted before and after the name of a command."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return _without_types(super().get_params(ctx))
+        return _hide_flag_types(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """`unmask run DIR WORD -q` means `unmask -q run DIR WORD`; after `--`, everything is a word."""
@@ -225,6 +225,18 @@ class Commands(TyperGroup):
         options, words = args[:end], args[end:]
         quiet = [option for option in options if option in QUIET][:1]
         return super().parse_args(ctx, [*quiet, *(option for option in options if option not in QUIET), *words])
+
+
+def command_group(name: str, help: str, overview: str) -> typer.Typer:
+    """Return a command with subcommands; without a subcommand it prints an overview."""
+    group = typer.Typer(name=name, cls=Commands, context_settings=CONTEXT, invoke_without_command=True)
+
+    @group.callback(help=help)
+    def show_overview(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            console().print(overview)
+
+    return group
 
 
 # Name of an engine → the engine; torch is imported only for the torch engine.
@@ -244,7 +256,7 @@ def engine_named(name: StrEnum) -> "Engine":
 # Run a long command within its --limit and --timeout, with progress bars on a terminal.
 
 
-AGAIN = SECOND // 100  # nanoseconds between two alarms after the deadline
+ALARM_INTERVAL = SECOND // 100  # nanoseconds between two alarms after the deadline
 PATIENCE = 25  # number of alarms that are ignored while code of another package runs
 GRACE = 1  # seconds without an alarm after the deadline was reported, so that cleaning up is not interrupted
 
@@ -268,7 +280,7 @@ def budgeted(
         yield budget
 
 
-def leave_if_over(end: OutOfTime | None) -> None:
+def exit_if_out_of_time(end: OutOfTime | None) -> None:
     """If time ran out, report it after the partial results have been printed, and exit with code 2."""
     if end is not None:
         say(f"unmask: {end}", stderr=True)
@@ -291,10 +303,10 @@ def _alarm(budget: Budget) -> Generator[None]:
     def on_alarm(_: int, frame: FrameType | None) -> None:
         nonlocal alarms
         alarms += 1
-        if is_leaving or must_wait(frame) or not (_is_ours(frame) or alarms > PATIENCE):
+        if is_leaving or must_postpone(frame) or not (_is_unmask_frame(frame) or alarms > PATIENCE):
             return
         try:
-            budget.look(monotonic_ns())
+            budget.measure(monotonic_ns())
         except BaseException:
             signal.setitimer(signal.ITIMER_REAL, GRACE, GRACE)
             alarms = 0
@@ -302,7 +314,7 @@ def _alarm(budget: Budget) -> Generator[None]:
 
     before = signal.signal(signal.SIGALRM, on_alarm)
     try:
-        signal.setitimer(signal.ITIMER_REAL, max(1, deadline - monotonic_ns()) / SECOND, AGAIN / SECOND)
+        signal.setitimer(signal.ITIMER_REAL, max(1, deadline - monotonic_ns()) / SECOND, ALARM_INTERVAL / SECOND)
         yield
     finally:
         try:
@@ -312,6 +324,6 @@ def _alarm(budget: Budget) -> Generator[None]:
             signal.signal(signal.SIGALRM, before)
 
 
-def _is_ours(frame: FrameType | None) -> bool:
+def _is_unmask_frame(frame: FrameType | None) -> bool:
     """Return whether the innermost function belongs to this package, whose code cleans up when interrupted."""
     return frame is not None and frame.f_globals.get("__name__", "").startswith("unmask.")

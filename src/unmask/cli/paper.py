@@ -4,7 +4,15 @@ from typing import Annotated
 
 import typer
 
-from unmask.cli.options import DEFAULT_LIMIT, Json, LimitOption, TimeoutOption, budgeted, complete_label, leave_if_over
+from unmask.cli.options import (
+    DEFAULT_LIMIT,
+    Json,
+    LimitOption,
+    TimeoutOption,
+    budgeted,
+    complete_label,
+    exit_if_out_of_time,
+)
 from unmask.cli.terminal import console, is_quiet, literal, print_document, say, show_table
 from unmask.errors import OutOfTime
 from unmask.limits import stage
@@ -52,7 +60,7 @@ def paper(
         show_items(findings, checked=check)
     elif findings:
         explain(findings[0], checked=check)
-    leave_if_over(end)
+    exit_if_out_of_time(end)
     raise typer.Exit(1 if any(finding.failed for finding in findings) else 0)
 
 
@@ -77,7 +85,7 @@ def show_items(findings: list[Finding], *, checked: bool) -> None:
     if not out.is_terminal:
         for finding in findings:
             item = finding.item
-            say(item.label, item.number or "-", finding.verdict, item.kind, item.title, _ran(finding))
+            say(item.label, item.number or "-", finding.verdict, item.kind, item.title, _evidence_text(finding))
     else:
         columns = ("label", "number", "status", "statement", "evidence" if checked else "module")
         rows = [
@@ -86,7 +94,7 @@ def show_items(findings: list[Finding], *, checked: bool) -> None:
                 finding.item.number or "",
                 f"[{STYLE[finding.verdict]}]{finding.verdict}[/]",
                 literal(finding.item.title),
-                literal(_ran(finding) if checked else finding.item.construction),
+                literal(_evidence_text(finding) if checked else finding.item.construction),
             )
             for finding in findings
         ]
@@ -111,8 +119,8 @@ def explain(finding: Finding, *, checked: bool) -> None:
         ("difference from the paper", item.difference),
         ("bound", item.bound),
         ("construction", item.construction),
-        ("checked now" if checked else "checked", _ran(finding)),
-        *(("proved beyond these cases", proof.sentence) for proof in finding.proofs),
+        ("checked now" if checked else "checked", _evidence_text(finding)),
+        *(("proved beyond these cases", proof.description) for proof in finding.proofs),
         ("run it", item.run),
         ("in the errata", None if item.erratum is None else f"{item.erratum} See docs/paper/errata.md."),
     ]
@@ -122,7 +130,7 @@ def explain(finding: Finding, *, checked: bool) -> None:
             out.print(f"[dim]{name}:[/dim] {literal(value)}", soft_wrap=name == "run it" or None)
 
 
-def _ran(finding: Finding) -> str:
+def _evidence_text(finding: Finding) -> str:
     if finding.evidence is None:
         return finding.reason or "no check"
     return f"{finding.evidence.method} ({finding.evidence.cases} cases)"

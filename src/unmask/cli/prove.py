@@ -123,12 +123,12 @@ def prove(
     start = time.perf_counter()
     lengths, budget = check_length or [], {"limit": limit, "timeout": timeout, "as_json": as_json}
     if theorem is None:
-        answer = _of_problem(problem, to or "mdm", precision, lengths, **budget)
+        answer = _prove_problem(problem, to or "mdm", precision, lengths, **budget)
     else:
-        answer = _of_theorem(theorem, to, like, precision, lengths, **budget)
+        answer = _prove_theorem(theorem, to, like, precision, lengths, **budget)
     seconds = time.perf_counter() - start
     _write_files(answer, seconds, out, certificate)
-    _show(answer, seconds, as_json=as_json)
+    _print_verdict(answer, seconds, as_json=as_json)
     raise typer.Exit(answer.exit_code)
 
 
@@ -141,7 +141,7 @@ def _write_files(answer: "Verdict", seconds: float, out: Path | None, certificat
         write_stem(certificate, answer.files())
 
 
-def _show(answer: "Verdict", seconds: float, *, as_json: bool) -> None:
+def _print_verdict(answer: "Verdict", seconds: float, *, as_json: bool) -> None:
 
     if as_json:
         print_document({**answer.to_json(), "seconds": seconds})
@@ -185,7 +185,7 @@ def _check_files(out: Path | None, certificate: Path | None) -> None:
         check_stem(certificate, (".json", ".smt2", ".family.json"))
 
 
-def _of_problem(problem: str, to: Kind, precision: int, lengths: list[int], **budget: Any) -> "Verdict":
+def _prove_problem(problem: str, to: Kind, precision: int, lengths: list[int], **budget: Any) -> "Verdict":
     from unmask.api import prove_family
     from unmask.verification.lengths.prove_lengths import unreached
 
@@ -196,7 +196,7 @@ def _of_problem(problem: str, to: Kind, precision: int, lengths: list[int], **bu
         return unreached(problem, to, precision, str(end))
 
 
-def _of_theorem(
+def _prove_theorem(
     theorem: str, to: Kind | None, like: Path | None, precision: int, lengths: list[int], **budget: Any
 ) -> "Verdict":
     from unmask.api import prove_conversion

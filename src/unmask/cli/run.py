@@ -30,7 +30,7 @@ from unmask.cli.options import (
 from unmask.cli.output_files import TRACE, check_writable, write_text
 from unmask.cli.terminal import console, json_line, literal, print_document, say, say_lines
 from unmask.errors import UnmaskError, WordError, visible
-from unmask.limits import foresee_time, stage
+from unmask.limits import run_unless_long, stage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,14 +69,14 @@ def decide_lines(
         decided = decide_words(model, readable, engine=engine, tables=tables, expected=words_read)
         decided.errors.update({i: word for i, word in enumerate(batch) if isinstance(word, UnmaskError)})
         share = (time.perf_counter() - start) / len(batch)
-        lines, answered = _lines(decided) if outputs is None else _documents(decided, outputs, share)
+        lines, answered = _text_lines(decided) if outputs is None else _json_lines(decided, outputs, share)
         say_lines(lines)
         code = code if answered and not decided.errors else 2
         size = max(size, AT_ONCE) if decided.by == "tables" else size
     return code
 
 
-def _lines(decided: "Decided") -> tuple[list[str], bool]:
+def _text_lines(decided: "Decided") -> tuple[list[str], bool]:
     """Return one line per word, and whether every word has an answer."""
     texts = _answer_texts(decided, decided.model.stated_answers)
     lines = [line for line, _ in texts]
@@ -95,7 +95,7 @@ def _answer_texts(decided: "Decided", answers: int) -> list[tuple[str, bool]]:
     return [results[end] for end in ends]
 
 
-def _documents(decided: "Decided", outputs: int, seconds: float) -> tuple[list[str], bool]:
+def _json_lines(decided: "Decided", outputs: int, seconds: float) -> tuple[list[str], bool]:
     """Return the documents of `--json --no-canvas`; `by` is given if it is not the engine."""
     from unmask.traces.trace import outputs_of
 
@@ -139,19 +139,19 @@ def longest_line(model: "Model") -> int:
 def lines_of(stream: TextIO, model: "Model") -> Iterator[str | UnmaskError]:
     """Yield lines without their newline; a line that is too long is an error."""
     longest = longest_line(model)
-    while line := _piece(stream, longest + 1):
+    while line := _read_at_most(stream, longest + 1):
         if len(line) <= longest or line.endswith("\n"):
             yield line.removesuffix("\n")
             continue
         size = len(line)
-        while not line.endswith("\n") and (line := _piece(stream, PIECE)):
+        while not line.endswith("\n") and (line := _read_at_most(stream, PIECE)):
             size += len(line) - line.endswith("\n")
         yield WordError(
             f"the line has {size:,} characters, but the model reads words of length {model.length}; shorten it"
         )
 
 
-def _piece(stream: TextIO, most: int) -> str:
+def _read_at_most(stream: TextIO, most: int) -> str:
     try:
         return stream.readline(most)
     except OSError as error:  # a stream that can only be written, a terminal that is gone
@@ -305,7 +305,7 @@ class _Runner:
         """Return whether each word is run alone: they cannot be run together, or a person types them and waits."""
         return self.planner is not None or self.engine is RunEngineName.both or sys.stdin.isatty()
 
-    def answers_alone(self, *, as_json: bool) -> bool:
+    def prints_only_answers(self, *, as_json: bool) -> bool:
         """Return whether only the last canvas of a plain run is printed."""
         plain = self.engine is RunEngineName.fast and not self.sample and not self.one_by_one
         return plain and not (as_json and self.canvas)
@@ -321,7 +321,7 @@ class _Runner:
         else:
             work = partial(run_word, self.model, word, engine=engine_named(self.engine), record=record, **options)
             is_slow = self.engine is RunEngineName.reference
-            trace = foresee_time(work, "a run of the reference engine") if is_slow else work()
+            trace = run_unless_long(work, "a run of the reference engine") if is_slow else work()
         return trace, time.perf_counter() - start
 
     def outcomes(self, words: Iterable[str | UnmaskError]) -> Iterator[tuple["Trace | UnmaskError", float]]:
@@ -364,7 +364,7 @@ class _Runner:
 def _run_lines(runner: _Runner, tables: bool | None, *, as_json: bool) -> int:
     """Print one line for each word of standard input; return the exit code."""
     lines = lines_of(sys.stdin, runner.model)
-    if runner.answers_alone(as_json=as_json) and tables is not False:
+    if runner.prints_only_answers(as_json=as_json) and tables is not False:
         outputs = runner.outputs if as_json else None
         return decide_lines(runner.model, lines, engine_named(runner.engine), tables=tables, outputs=outputs)
     if tables:
@@ -531,7 +531,7 @@ def _show_cached_run(run: "CachedRun", longest: int | None) -> None:
     for change in run.changed[:MOST_CHANGES]:
         out.print(
             literal(
-                f"changed decision: pass {change.step + 1}, slot {change.slot}: {change.got} instead of "
+                f"changed decision: pass {change.step + 1}, slot {change.slot}: {change.actual} instead of "
                 f"{change.expected}"
             )
         )
@@ -569,7 +569,7 @@ def sample(
             _print_law(folder, engine_named(engine), as_json=as_json)
         return
     from unmask.api import generate, load_model, sample_in
-    from unmask.reasoners.typed_words import written
+    from unmask.reasoners.typed_words import join_symbols
 
     samples = []
     with budgeted("sampling" if as_json else None, limit=limit, timeout=timeout):
@@ -579,7 +579,7 @@ def sample(
             if as_json:
                 samples.append({"seed": seed + i, "output": output})
             else:
-                say(written(model, output))
+                say(join_symbols(model, output))
     if as_json:
         print_document({"samples": samples})
 

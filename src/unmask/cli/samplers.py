@@ -14,7 +14,7 @@ from unmask.cli.options import (
     PrecisionOption,
     TimeoutOption,
     budgeted,
-    leave_if_over,
+    exit_if_out_of_time,
     not_a_bare_path,
 )
 from unmask.cli.output_files import PAGE, check_writable, write_text
@@ -143,7 +143,7 @@ def samplers(
     elif report.results:
         table = report.everything() if every else report.summary()
         _show_report(report.title, table, [report.facts], out if end is None else None)
-    leave_if_over(end)
+    exit_if_out_of_time(end)
 
 
 def _show_report(title: str, table: Any, facts: Iterable[str], out: Path | None) -> None:

@@ -17,9 +17,9 @@ def main() -> NoReturn:
     """Run the command `unmask`."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        from unmask.limits import hear_interrupts, uninterrupted
+        from unmask.limits import handle_interrupts, uninterrupted
 
-        hear_interrupts()
+        handle_interrupts()
     except (MemoryError, ImportError, OSError, KeyboardInterrupt) as error:
         _give_up(error)
     with uninterrupted():  # an interrupted import may leave half a module; the command allows interrupts again

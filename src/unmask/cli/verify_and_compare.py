@@ -19,18 +19,19 @@ from unmask.cli.options import (
     TimeoutOption,
     budgeted,
     engine_named,
-    leave_if_over,
+    exit_if_out_of_time,
     not_a_bare_path,
 )
 from unmask.cli.output_files import check_stem, write_stem
 from unmask.cli.terminal import console, literal, print_document, show_table
 from unmask.errors import OutOfTime, UnmaskError, shortened
-from unmask.files import is_there
+from unmask.files import path_exists
 from unmask.limits import stage
 
 if TYPE_CHECKING:
-    from unmask.verification.compare import ResourceRow
+    from unmask.verification.resources import ResourceRow
     from unmask.verification.verdict import Verdict
+    from unmask.weights.model import Model
 
 
 # `unmask verify`: model folder → Verdict.
@@ -110,9 +111,11 @@ def verify(
     try:
         label = "proving" if method == "prove" else "verifying"
         with budgeted(label, limit=limit, timeout=timeout, as_json=as_json):
-            if against is not None and not is_there(Path(against) / "config.json"):
+            other: str | Model | None = against
+            if against is not None and path_exists(Path(against) / "config.json"):
+                other = load_model(against)
+            elif against is not None:
                 not_a_bare_path(against)
-            other = load_model(against) if against is not None and is_there(Path(against) / "config.json") else against
             verdict = verify_model(
                 load_model(folder),
                 against=other,
@@ -188,7 +191,7 @@ def compare(
     Example: [bold]unmask compare group:A5 --lengths 8,64[/bold]
     """
     from unmask.api import compare_frameworks, compiler_of
-    from unmask.verification.compare import grows_as_promised
+    from unmask.verification.resources import grows_as_promised
 
     word_lengths = _lengths(lengths)
     rows, end = [], None
@@ -205,7 +208,7 @@ def compare(
         print_document([row.to_json() for row in rows])
     elif rows:
         show_comparison(problem, rows)
-    leave_if_over(end)
+    exit_if_out_of_time(end)
     wrong = [row for row in rows if row.correct is False or not row.within_bound]
     kinds = {row.framework for row in rows}
     grown = [kind for kind in kinds if not grows_as_promised([row for row in rows if row.framework == kind])]
@@ -224,7 +227,7 @@ def _lengths(text: str) -> list[int]:
 
 def show_comparison(problem: str, rows: list["ResourceRow"]) -> None:
     """Print the table, and how the resources of each framework grow with N."""
-    from unmask.verification.compare import grows_as_promised
+    from unmask.verification.resources import grows_as_promised
 
     columns = ("kind", "N", "steps", "space", "width", "layers", "symbols", "weights", "sec", "correct")
     cells = [
@@ -252,7 +255,7 @@ def show_comparison(problem: str, rows: list["ResourceRow"]) -> None:
                 f"{kind:>5}: N {first.length} → {last.length}, steps {first.steps} → {last.steps}, "
                 f"space {first.padding} → {last.padding}, width {first.width} → {last.width} <= {last.width_formula}"
                 + ("" if grows_as_promised(same) else ": [red]depth, alphabet or width grow faster than allowed[/red]")
-                + _lacking(same)
+                + _missing_cases(same)
             )
     out.print(
         "[dim]These runs show upper bounds. Lower bounds are cited theorems: for example, log N steps of chain of "
@@ -260,8 +263,8 @@ def show_comparison(problem: str, rows: list["ResourceRow"]) -> None:
     )
 
 
-def _lacking(rows: list["ResourceRow"]) -> str:
-    from unmask.verification.compare import lengths_that_lack_cases
+def _missing_cases(rows: list["ResourceRow"]) -> str:
+    from unmask.verification.resources import lengths_that_lack_cases
 
     lengths = lengths_that_lack_cases(rows)
     return f" (not every case of the recurrence occurs at N = {', '.join(map(str, lengths))})" if lengths else ""

@@ -22,9 +22,8 @@ from unmask.compilers.model_families import (
     extent_of,
     model_of,
     programs_at,
-    stated_outputs,
 )
-from unmask.compilers.system_compiler import SystemCompiler, SystemFamily
+from unmask.compilers.system_compiler import SystemCompiler, SystemFamily, model_of_plan
 from unmask.errors import ProblemError
 from unmask.expressions import constant
 from unmask.numerics.arithmetic import Precision
@@ -44,7 +43,7 @@ from unmask.programs.one_step_addition import ROWS, SLOTS, addition_planner, add
 from unmask.programs.printed_circuit_programs import PrintedRows, printed_planner, printed_predictor
 from unmask.programs.program import Program, vocabulary_of
 from unmask.programs.reachability import squaring_loop, squaring_planner, squaring_predictor, squaring_slots, squarings
-from unmask.programs.recurrences.slot_rows import fixed
+from unmask.programs.recurrences.slot_rows import constant_value
 from unmask.programs.recurrences.string_placement import one_slot_per_step
 from unmask.programs.recurrences.system_plan import SystemPlan, most_added, symbols_of
 from unmask.programs.recurrences.system_programs import system_loop, system_planner, system_predictor, system_string
@@ -58,7 +57,7 @@ LEAST_ADDITION_LENGTH = 2
 
 @dataclass(frozen=True, eq=False)
 class AdditionFamily(ModelFamily):
-    """The models of every even N."""
+    """The models of addition, for every even N. Proofs recognise them by this type."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +136,7 @@ class CircuitCompiler:
         return max(1, self.size.depth), self.size.slots
 
     def extent(self, kind: Kind, length: int) -> Extent:
-        """Three addresses (of wires and gates, or of a gate and its two inputs) and a few flags."""
+        """Count three addresses (of wires and gates, or of a gate and its two inputs) and a few flags."""
         if kind == "cot":  # a word of one letter has a fifth symbol before it
             places = (length == 1) + length + len(chain_gates(self.circuit))
             return Extent(layers=1, symbols=5, fixed=21, per_bit=3, places=places)
@@ -161,25 +160,18 @@ class CircuitCompiler:
             programs = {"model": system_loop(plan)}
         else:
             programs = {"planner": system_planner(plan), "predictor": system_predictor(plan)}
-        return self._model(kind, programs, precision, plan, padding=fixed(plan.slots), steps=self.size.depth)
+        frame = {"padding": constant_value(plan.slots), "steps": self.size.depth}
+        return model_of_plan(kind, programs, precision, plan, self.problem, **frame)
 
     def _chain(self, roles: tuple[str, ...], precision: Precision) -> Model:
         gates = chain_gates(self.circuit)
         plan = _plan_of(chain_system(self.circuit, gates, self.letters), self.length, roles, precision)
         placement = one_slot_per_step(plan, plan.unfolding.keys)  # every gate comes after its inputs
         programs = {"model": system_string(placement)}
-        return self._model("cot", programs, precision, plan, padding=len(gates), steps=len(gates))
+        return model_of_plan("cot", programs, precision, plan, self.problem, padding=len(gates), steps=len(gates))
 
     def for_every_length(self, kind: Kind, precision: Precision) -> None:  # noqa: ARG002
         return None
-
-    def _model(
-        self, kind: Kind, programs: dict[str, Program], precision: Precision, plan: SystemPlan, **frame: Any
-    ) -> Model:
-        vocabulary = plan.symbols.vocabulary
-        outputs = stated_outputs(kind, len(plan.unfolding.answers))
-        frame = {"length": plan.unfolding.length, "problem": self.problem, "outputs": outputs, **frame}
-        return model_of(kind, programs, precision, vocabulary, **frame)
 
 
 def family_circuit_compiler(family: FamilyProblem, length: int) -> CircuitCompiler:
@@ -222,7 +214,7 @@ class FamilyCompiler:
         return Adder(self.problem, self.family.letters) if self.family.family == "addition" else None
 
     def at(self, kind: Kind, length: int) -> CircuitCompiler | SystemCompiler | Adder:
-        """The compiler of one length: by the recurrence, or by the circuit; addition has a program of its own."""
+        """Return the compiler of one length: of the recurrence, of the circuit, or of addition."""
         self.family.check_length(length)
         if self.adder is not None and kind in BY_RECURRENCE:
             return self.adder
@@ -248,7 +240,7 @@ class FamilyCompiler:
         return self.at(kind, length).bound(kind, length)
 
     def extent(self, kind: Kind, length: int) -> Extent:
-        """The maximum for the recurrence and the circuits of the shortest words, so that it is the same for all N."""
+        """Return the maximum for the recurrence and the circuits of the shortest words: it is the same for all N."""
         extent = self.at(kind, length).extent(kind, length)
         if self.uniform is None or kind not in BY_RECURRENCE:
             return extent
@@ -304,7 +296,7 @@ class ReachabilityCompiler(FamilyCompiler):
         return max(1, squarings(v)), squaring_slots(v)
 
     def extent(self, kind: Kind, length: int) -> Extent:
-        """Five addresses if the matrix is squared in place, else the extent of the circuit."""
+        """Count five addresses if the matrix is squared in place; otherwise return the extent of the circuit."""
         if kind not in IN_PLACE:
             return super().extent(kind, length)
         places = length + squaring_slots(isqrt(length))

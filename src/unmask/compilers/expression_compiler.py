@@ -74,7 +74,7 @@ class ExpressionCompiler:
         return shape.depth, shape.depth * max(plan.writes) if kind == "pcot" else plan.slots
 
     def extent(self, kind: Kind, length: int) -> Extent:
-        """Four addresses, one-hot codes of operands, operator and results, a few flags; there is only one length."""
+        """Count four addresses, one-hot codes of operands, operator and results, and a few flags; one length only."""
         plan = self._plan_of(kind)
         symbols = self._symbols_of(kind, plan)
         operations, fetched, written = symbols.operations, symbols.fetched.size, symbols.written.size

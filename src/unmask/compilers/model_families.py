@@ -44,14 +44,6 @@ def programs_at(programs: dict[str, Program], length: int) -> dict[str, Program]
     }
 
 
-def stated_outputs(kind: Kind, answers: int) -> int | None:
-    """The field `outputs` of a compiled model: for a looped model with several answers, the number of rows it decodes.
-
-    Other kinds write all their slots, and the problem states how many of the last slots are answers.
-    """
-    return answers if kind == "plt" and answers > 1 else None
-
-
 def check_precision(precision: Precision, least: int) -> None:
     """Raise for a precision at which the gadgets of a program are not exact."""
     if precision.p < least:

@@ -125,7 +125,7 @@ class RegularCompiler:
         }.get(kind, (log, max(1, length) * size))
 
     def extent(self, kind: Kind, length: int) -> Extent:
-        """Three addresses (a chain of thought: two), codes of two factors and of their product, a few flags."""
+        """Count three addresses (cot: two), codes of two factors and of their product, and a few flags."""
         letters, states = len(self.automaton.tokens), self.automaton.states
         if kind == "cot":
             symbols, places = letters + states + 3, 2 * length or 4
@@ -158,7 +158,7 @@ class RegularCompiler:
         return len(coding.left_names), len(coding.right_names), len(self.products.element_names)
 
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
-        """The model of the family, if there is one; the shortest words have separate designs."""
+        """Return the model of the family, if there is one for this length; the shortest words have separate designs."""
         check_precision(precision, LEAST_PRECISION)
         if kind not in self.kinds:
             raise ProblemError(f"a model with {self.hops} hops is one of {', '.join(self.kinds)}, not {kind}")
@@ -169,7 +169,7 @@ class RegularCompiler:
         return model_of_design(kind, design, length, precision, self._characters(design.vocabulary), self.problem)
 
     def family(self, kind: Kind) -> ModelFamily | None:
-        """The models of every N from 2 (cot: 1) on; None if nodes are spread over |Q| rows."""
+        """Return the models of every N from 2 (cot: 1) on; None if nodes are spread over |Q| rows."""
         if kind not in ("cot", "plt") and self.products is None:
             return None
         if kind not in self._families:

@@ -26,13 +26,12 @@ from unmask.compilers.model_families import (
     extent_of,
     model_of,
     programs_at,
-    stated_outputs,
 )
 from unmask.errors import ProblemError, UnmaskError
 from unmask.expressions import Expression, N, constant, log2_above
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.program import Program
-from unmask.programs.recurrences.slot_rows import NoFormula, fixed, in_length, in_length_alone
+from unmask.programs.recurrences.slot_rows import NoFormula, constant_value, depend_on_length_alone, in_length
 from unmask.programs.recurrences.string_placement import (
     Placement,
     one_level_per_step,
@@ -47,12 +46,12 @@ from unmask.recurrences.unfolding import Unfolding
 from unmask.weights.kinds import Kind
 from unmask.weights.model import Extent, Model
 
-LOOKED_AT = 13
+FITTED_LENGTHS = 13
 """The formulas are fitted to lengths 0 … 12."""
-LATEST = 7
+LATEST_START = 7
 """A family starts at this length at the latest."""
 
-MOST_LOOKED_AT = 1 << 13
+MOST_FITTED_ROWS = 1 << 13
 """The most slots and rows of a length used for fitting. Four indices of N exceed it, so there is no family."""
 
 Unfold = Callable[[int], Unfolding]
@@ -90,14 +89,18 @@ def system_family(
     most_added: int,
     described: "Described",
 ) -> SystemFamily | None:
-    """Return the family of a system; None if a position or the depth has no formula in N."""
-    if system.edits or not _boxes(system):
+    """Return the family of a system; None if a position or the depth has no formula in N.
+
+    A plan is made for each start of the family, 0 … LATEST_START - 1, and the one with the fewest regions is used. The
+    search ends with a plan all of whose regions have a slot at every length.
+    """
+    if system.edits or not _has_boxes(system):
         return None
-    unfoldings = _valid(unfold)
+    unfoldings = _fitted_unfoldings(unfold)
     candidates: list[tuple[SystemPlan, Expression, int]] = []
-    for least in range(LATEST):
+    for least in range(LATEST_START):
         fitted = [u for u in unfoldings if u.length >= least]
-        if len(fitted) < LOOKED_AT - least or (steps := _steps(system, fitted)) is None:
+        if len(fitted) < FITTED_LENGTHS - least or (steps := _steps(system, fitted)) is None:
             continue
         try:
             plan = SystemPlan.for_every_length(system, symbols, fitted, most_added=most_added)
@@ -119,28 +122,29 @@ def system_family(
     return SystemFamily(kind, least, design, None, {}, plan, system, described)
 
 
-def _boxes(system: System) -> bool:
-    """Return whether all ranges, of groups and of reads, depend on N alone."""
+def _has_boxes(system: System) -> bool:
+    """Return True if all ranges, of groups and of reads, depend on N alone."""
     ranges = [over for group in system.groups for over in group.ranges]
     for _, case in cases_of(system):
         ranges += [read.range for read in read_parts(case.reads) if isinstance(read, Over)]
-    return in_length_alone(ranges)
+    return depend_on_length_alone(ranges)
 
 
-def _valid(unfold: Unfold) -> list[Unfolding]:
+def _fitted_unfoldings(unfold: Unfold) -> list[Unfolding]:
+    """Return the unfoldings of the first lengths without those that raise an error; none if one is too large."""
     unfoldings = []
-    for length in range(LOOKED_AT):
+    for length in range(FITTED_LENGTHS):
         try:
             unfoldings.append(unfold(length))
         except UnmaskError:
             continue
-        if unfoldings[-1].size > MOST_LOOKED_AT:
+        if unfoldings[-1].size > MOST_FITTED_ROWS:
             return []
     return unfoldings
 
 
 def _steps(system: System, unfoldings: Sequence[Unfolding]) -> Expression | None:
-    """The depth, as a sum of expressions in N that occur in the ranges."""
+    """Return the depth as a sum of multiples of 1, N, ⌈log2 N⌉ and bounds of ranges; None if there is no such sum."""
     lengths = [u.length for u in unfoldings]
     terms = [constant(1), N, *map(in_length, bounds_of(system.groups)), log2_above(N)]
     coefficients = affine_fit(
@@ -156,7 +160,9 @@ def _steps(system: System, unfoldings: Sequence[Unfolding]) -> Expression | None
     if total is None:
         return constant(coefficients[0])
     offset = coefficients[0]
-    return total + offset if offset > 0 else total - -offset if offset else total
+    if offset == 0:
+        return total
+    return total + offset if offset > 0 else total - abs(offset)
 
 
 def affine_fit(columns: Sequence[Sequence[int]], values: Sequence[int]) -> list[int] | None:
@@ -197,9 +203,28 @@ def why_no_family(system: System, kind: Kind) -> str:
     """Return why there is no family, if this can be determined quickly."""
     if system.edits:
         return "its slots are rewritten in every step"
-    if not _boxes(system):
+    if not _has_boxes(system):
         return "a range depends on another index"
     return f"the positions of a {kind} are not formulas in n and N, or no formula was found for its depth"
+
+
+def model_of_plan(
+    kind: Kind,
+    programs: dict[str, Program],
+    precision: Precision,
+    plan: SystemPlan,
+    problem: dict[str, Any],
+    **frame: Any,
+) -> Model:
+    """Return the model of a plan for one length; `frame` has the other fields of `Model`.
+
+    A looped model with several answers states their number as `outputs`, because it decodes as many rows. Other kinds
+    write all their slots, and the problem states how many of the last slots are answers.
+    """
+    answers = len(plan.unfolding.answers)
+    outputs = answers if kind == "plt" and answers > 1 else None
+    frame = {"length": plan.unfolding.length, "problem": problem, "outputs": outputs, **frame}
+    return model_of(kind, programs, precision, plan.symbols.vocabulary, **frame)
 
 
 IN_PLACE: tuple[Kind, ...] = ("mdm", "plt")
@@ -230,8 +255,8 @@ class SystemCompiler:
 
     def layout_of(self, kind: Kind, length: int) -> str:
         plan = self.plan(kind, length)
-        slots = sum(fixed(block.count) for block in plan.blocks.values())
-        rows = fixed(plan.slots) - slots
+        slots = sum(constant_value(block.count) for block in plan.blocks.values())
+        rows = constant_value(plan.slots) - slots
         finding = f", and {_counted(rows, 'row')} for reads over a range" if rows else ""
         how = "rewritten in every step" if self.system.edits else "each written once"
         slots_and_rows = f"{_counted(slots, 'slot')}, {how}{finding}"
@@ -239,7 +264,7 @@ class SystemCompiler:
             f"{slots_and_rows}; {_counted(len(plan.regions), 'region')}, at most {_counted(len(plan.heads), 'read')}"
         )
         unread = self._unfolding(length).unread_letters
-        return layout if not unread or not self.names_slots else f"{layout}; note: {_unread(unread, length)}"
+        return layout if not unread or not self.names_slots else f"{layout}; note: {_unread_note(unread, length)}"
 
     def bound(self, kind: Kind, length: int) -> tuple[int, int]:
         """(steps, padding) that the construction promises: by counting the recurrence, not the rows of the model."""
@@ -266,7 +291,7 @@ class SystemCompiler:
             return extent_of(programs.values(), len(family.design.vocabulary.symbols), family.plan.room.at(length))
         plan = self.plan(kind, length)
         programs = programs_at(self._programs(kind, plan), length)
-        extent = extent_of(programs.values(), len(plan.symbols.vocabulary.symbols), fixed(plan.room))
+        extent = extent_of(programs.values(), len(plan.symbols.vocabulary.symbols), constant_value(plan.room))
         return replace(extent, cases=plan.cases)
 
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
@@ -283,7 +308,9 @@ class SystemCompiler:
         steps, _ = self.bound(kind, length)
         names = plan.row_names[length:]
         programs = self._programs(kind, plan)
-        return self._model(kind, programs, precision, plan, names, padding=fixed(plan.slots), steps=steps)
+        problem = self._described(plan.unfolding, names)
+        padding = constant_value(plan.slots)
+        return model_of_plan(kind, programs, precision, plan, problem, padding=padding, steps=steps)
 
     def _fitting(self, kind: Kind, length: int, precision: Precision) -> SystemFamily | None:
         """The family, if it is used at this length."""
@@ -329,21 +356,8 @@ class SystemCompiler:
         padding = placement.rows - length - placement.begin
         programs = {"model": system_string(placement)}
         frame = {"padding": padding, "steps": placement.steps, "block": placement.block}
-        return self._model(kind, programs, precision, placement.plan, placement.names[-padding:], **frame)
-
-    def _model(
-        self,
-        kind: Kind,
-        programs: dict[str, Program],
-        precision: Precision,
-        plan: SystemPlan,
-        names: list[str],
-        **frame: Any,
-    ) -> Model:
-        problem = self._described(plan.unfolding, names)
-        vocabulary, outputs = plan.symbols.vocabulary, stated_outputs(kind, len(plan.unfolding.answers))
-        frame = {"length": plan.unfolding.length, "problem": problem, "outputs": outputs, **frame}
-        return model_of(kind, programs, precision, vocabulary, **frame)
+        problem = self._described(placement.plan.unfolding, placement.names[-padding:])
+        return model_of_plan(kind, programs, precision, placement.plan, problem, **frame)
 
     def _described_at(self, plan: SystemPlan, length: int) -> dict[str, Any]:
         unfolding = self._unfolding(length)
@@ -379,7 +393,7 @@ class SystemCompiler:
 
     @cached_property
     def _unfolding(self):
-        return lru_cache(maxsize=8)(lambda length: _checked(Unfolding(self.system, length)))
+        return lru_cache(maxsize=8)(lambda length: _require_valid(Unfolding(self.system, length)))
 
     @cached_property
     def _plan(self):
@@ -389,7 +403,7 @@ class SystemCompiler:
         return lru_cache(maxsize=8)(planned)
 
 
-def _unread(positions: list[int], length: int) -> str:
+def _unread_note(positions: list[int], length: int) -> str:
     """Return a note on the letters of a word that no slot reads."""
     if len(positions) == length:
         return f"no slot reads any of the {length} letters"
@@ -401,7 +415,7 @@ def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _checked(unfolding: Unfolding) -> Unfolding:
+def _require_valid(unfolding: Unfolding) -> Unfolding:
     """Return the same, after checking everything that can be wrong at this length."""
     edits = unfolding.system.edits
     _ = unfolding.answers, (unfolding.rules, unfolding.starts, unfolding.steps) if edits else unfolding.depth

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from unmask.errors import ProblemError, shortened
-from unmask.files import is_there, read_file
+from unmask.files import path_exists, read_file
 from unmask.lab.settings import Config, LabError, Shape, check_hash, read_run_config, run_config_of
 from unmask.lab.task_sources import REGULAR
 from unmask.lab.tasks import FRAMEWORKS, PROGRAM
@@ -440,7 +440,7 @@ def program_of_folder(folder: Path, file: Path | None) -> ProgramProblem | None:
     from unmask.lab.checkpoints import CONFIG
 
     path = folder / CONFIG
-    return program_of_config(read_run_config(path), file) if is_there(path) else None
+    return program_of_config(read_run_config(path), file) if path_exists(path) else None
 
 
 def _with(config: Config, program: ProgramProblem) -> Config:

@@ -17,9 +17,18 @@ import numpy as np
 from unmask.errors import TooLarge
 from unmask.lab.task_layouts import FETCHES, MASK, MOST_FETCHES, NO_OPERAND, TaskRows
 from unmask.lab.task_sources import ProgramSource, TaskSource
-from unmask.limits import check, foresee
+from unmask.limits import check, check_memory
 from unmask.recurrences.interpreter import Interpreter
-from unmask.recurrences.unfolding import Fixed, FromLetter, FromSlot, Key, Operand, OverRange, SlotStep, Through
+from unmask.recurrences.unfolding import (
+    ConstantOperand,
+    Key,
+    LetterOperand,
+    MappedOperand,
+    Operand,
+    RangeOperand,
+    SlotOperand,
+    SlotStep,
+)
 from unmask.weights.kinds import Kind
 
 KEPT, KEPT_BYTES = 1024, 1 << 24  # most words whose canvases are kept, and most bytes of them: short words recur
@@ -73,7 +82,7 @@ class ProgramSlots:
                 f"read {width} (a read over a range counts as two: its first and its last); split its rules"
             )
         shape = self.steps, self.length + self.padding, width
-        foresee(8 * prod(shape), f"what {shape[1]:,} rows read in {shape[0]:,} steps")
+        check_memory(8 * prod(shape), f"what {shape[1]:,} rows read in {shape[0]:,} steps")
         pointers = np.full(shape, NO_OPERAND)
         pointers[:, self.length :, : rules.shape[1]] = rules
         if self.edits:
@@ -94,18 +103,18 @@ class ProgramSlots:
         return [NO_OPERAND if row == own_row else row for operand in operands for row in self._rows_of(operand)]
 
     def _rows_of(self, operand: Operand) -> list[int]:
-        if isinstance(operand, FromLetter):
+        if isinstance(operand, LetterOperand):
             return [operand.position]
-        if isinstance(operand, FromSlot):
+        if isinstance(operand, SlotOperand):
             return [self._row[operand.key]]
-        if isinstance(operand, Through):
+        if isinstance(operand, MappedOperand):
             return self._rows_of(operand.operand)
-        if isinstance(operand, OverRange):
+        if isinstance(operand, RangeOperand):
             if not operand.operands:
                 return [NO_OPERAND] * (2 * len(operand.over.reads))
             ends = zip(operand.operands[0], operand.operands[-1], strict=True)
             return [row for first, last in ends for end in (first, last) for row in self._rows_of(end)]
-        assert isinstance(operand, Fixed)
+        assert isinstance(operand, ConstantOperand)
         return [NO_OPERAND]
 
     @cached_property

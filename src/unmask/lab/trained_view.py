@@ -14,7 +14,7 @@ from unmask.lab.task_sources import ProgramSource, unlike
 from unmask.lab.trained_model import NetworkMedium, Trained
 from unmask.lab.trained_network import Watch
 from unmask.lab.trained_sampling import TrainedPredictor
-from unmask.limits import foresee
+from unmask.limits import check_memory
 from unmask.reasoners.loops import canvases, masked_diffusion
 from unmask.samplers.sampler_names import parse_sampler
 from unmask.samplers.sampling_loop import masks, sample
@@ -49,7 +49,9 @@ def view_of(trained: Trained, word: str, *, sampler: str | None = None) -> View:
     tokens = read_task_letters(trained, word)
     shape, rows = trained.config.shape, trained.task.rows
     passes = max(trained.steps, trained.padding)  # a run by a sampler, one slot at a time
-    foresee(view_memory(shape, len(trained.vocabulary), rows, passes), f"a view of {passes} passes over {rows} rows")
+    check_memory(
+        view_memory(shape, len(trained.vocabulary), rows, passes), f"a view of {passes} passes over {rows} rows"
+    )
     recording = Recording(
         trained.kind,
         trained.steps,

@@ -32,7 +32,7 @@ from unmask.lab.tasks import LabTask
 from unmask.lab.trained_model import Trained, accuracy
 from unmask.lab.trained_network import TrainedNetwork
 from unmask.lab.training_batches import Batch, NetworkWithLoss, training_batch
-from unmask.limits import check, foresee
+from unmask.limits import check, check_memory
 from unmask.problems.program_problems import ProgramProblem
 
 # Freed tensors stay with the process: the C library would return them and ask for the same pages in every batch.
@@ -132,7 +132,7 @@ def train(
         raise UnmaskError(
             f"a batch of {config.batch} cannot be divided evenly among {processes} processes; change the batch size"
         )
-    foresee(training_memory(config, task), f"training {config.name}")
+    check_memory(training_memory(config, task), f"training {config.name}")
     network = new_network(config, task).to(accelerator.device)
     optimizer = new_optimizer(config, network)
     if folder is not None:
@@ -289,7 +289,7 @@ def load(folder: Path, program: ProgramProblem | None = None) -> Trained:
         raise FolderError(f"{folder} is not a folder of `unmask lab train`: it has no {CONFIG}; check the path")
     config = read_run_config(folder / CONFIG)
     task = config.task_of(program)
-    foresee(2 * NUMBER * weights_of(config.shape, len(task.vocabulary), task.fetches), f"the network of {folder}")
+    check_memory(2 * NUMBER * weights_of(config.shape, len(task.vocabulary), task.fetches), f"the network of {folder}")
     network = new_network(config, task)
     load_weights(folder, config, network)
     return Trained(task, network.eval(), config)

@@ -1,8 +1,8 @@
-"""Numbers of F_p: integers a with |a| <= 4^p - 1 that mean a / 2^p. The only place that rounds.
+"""Arithmetic in F_p, whose numbers a / 2^p are stored as integers a with |a| <= 4^p - 1. No other package rounds.
 
 `arithmetic` defines the numbers, sums, products and exp. `compact` computes the same in small integer types, for large
-arrays. `noise` makes Gumbel noise from random bits. `array_types` is for annotations. `number_lemmas` checks what the
-paper states about these numbers.
+arrays. `noise` computes Gumbel noise from random bits. `number_lemmas` checks the paper's statements about these
+numbers. `array_types` is for annotations.
 """
 
 from typing import TYPE_CHECKING

@@ -5,8 +5,9 @@
     SUM     = left to right in index order, clipped after every addition
     ⟨x, y⟩  = SUM_k [x_k y_k]: every product is rounded separately
 
-All functions take Python integers or integer arrays and broadcast like NumPy. Terms that are 0 never change a sum, so a
-product with a sparse matrix visits only the stored entries; their order is still that of k.
+All functions take Python integers or integer arrays and broadcast like NumPy. A number of F_p is always represented by
+the integer a that means a / 2^p. Terms that are 0 never change a sum, so a product with a sparse matrix visits only the
+stored entries, in the order of k.
 """
 
 from collections.abc import Iterable
@@ -18,19 +19,12 @@ from typing import SupportsInt
 
 import numpy as np
 
-# Precision: the numbers of F_p.
-#
-#     F_p = { a / 2^p : a an integer, |a| <= 4^p - 1 },        B = (4^p - 1) / 2^p
-#
-# Everywhere in the library a number of F_p is the integer `a`; `Precision` knows what it means.
-
-
 LARGEST = 8
 
 
 @dataclass(frozen=True)
 class Precision:
-    """F_p, for p = 1 … 8."""
+    """F_p = { a / 2^p : a an integer, |a| <= 4^p - 1 } with the largest number B = (4^p - 1) / 2^p, for p = 1 … 8."""
 
     p: int
 
@@ -40,7 +34,7 @@ class Precision:
 
     @property
     def one(self) -> int:
-        """The integer that means 1: 2^p. It is also the scale."""
+        """The integer that means 1, 2^p."""
         return 1 << self.p
 
     @property
@@ -63,49 +57,38 @@ class Precision:
         return range(-self.bound, self.bound + 1)
 
     def meaning(self, a: SupportsInt) -> Fraction:
-        """The rational number that the integer a stands for."""
+        """Return the rational number a / 2^p."""
         return Fraction(int(a), self.one)
 
 
-# Arithmetic of F_p, the only definition of rounding in the library.
-#
-#     [x]     = nearest number of F_p, ties toward zero, clipped to ±B
-#     a · b   = [ab],   a / b = [a/b],   a + b = clip(a + b)
-#     SUM     = left to right in index order, clipped after every addition
-#     ⟨x, y⟩  = SUM_k [x_k y_k]: every product is rounded by itself
-#
-# All functions take Python integers or integer arrays and broadcast like NumPy. Terms that are 0 never change
-# a sum, so a product with a sparse matrix visits only the stored entries; their order is still that of k.
-
-
 def clip(a, precision: Precision):
-    """Saturate at ±B. On small arrays, the two ufuncs take a third of the time of `np.clip`."""
+    """Return min(max(a, -B), B). On small arrays, the two ufuncs take a third of the time of `np.clip`."""
     return np.minimum(np.maximum(a, -precision.bound), precision.bound)
 
 
 def nearest(numerator, denominator):
-    """[numerator / denominator] without the clip: to the nearest integer, ties toward zero; denominator > 0."""
+    """Return numerator / denominator rounded to the nearest integer, ties toward zero; denominator > 0."""
     magnitude = (2 * np.abs(numerator) + denominator - 1) // (2 * denominator)
     return np.sign(numerator) * magnitude
 
 
 def multiply(a, b, precision: Precision):
-    """[ab]: the integers a, b stand for a/2^p, b/2^p, so that the product is ab/2^p units."""
+    """Return [ab]. The integers a and b mean a/2^p and b/2^p, so their product is the integer ab/2^p, rounded."""
     return clip(nearest(a * b, precision.one), precision)
 
 
 def divide(a, b, precision: Precision):
-    """[a/b] for b > 0."""
+    """Return [a/b] for b > 0."""
     return clip(nearest(a * precision.one, b), precision)
 
 
 def add(a, b, precision: Precision):
-    """a + b, clipped."""
+    """Return a + b, clipped."""
     return clip(a + b, precision)
 
 
 def total(terms, precision: Precision):
-    """SUM along the last axis, clipped after every addition."""
+    """Return SUM along the last axis, clipped after every addition."""
     terms = np.asarray(terms)
     result = np.zeros(terms.shape[:-1], dtype=np.int64)
     for k in range(terms.shape[-1]):
@@ -114,7 +97,7 @@ def total(terms, precision: Precision):
 
 
 def product(x: np.ndarray, y: np.ndarray, precision: Precision) -> np.ndarray:
-    """x × y for arrays [..., n, k] and [..., k, m]: SUM_k [x_nk y_km]."""
+    """Return x × y for arrays [..., n, k] and [..., k, m]: SUM_k [x_nk y_km]."""
     result = np.zeros((*x.shape[:-1], y.shape[-1]), dtype=np.int64)
     for k in range(x.shape[-1]):
         result = add(result, multiply(x[..., :, k, None], y[..., None, k, :], precision), precision)
@@ -124,7 +107,7 @@ def product(x: np.ndarray, y: np.ndarray, precision: Precision) -> np.ndarray:
 def weighted(
     x: np.ndarray, rows: Iterable[tuple[int, np.ndarray, np.ndarray]], width: int, precision: Precision
 ) -> np.ndarray:
-    """The same as `product`(x, W), for W given by its nonzero rows (k, columns, values) in order of k."""
+    """Return `product`(x, W), where `rows` has the nonzero rows of W as (k, columns, values), in the order of k."""
     result = np.zeros((*x.shape[:-1], width), dtype=np.int64)
     for k, columns, values in rows:
         terms = multiply(x[..., k, None], values, precision)
@@ -133,7 +116,7 @@ def weighted(
 
 
 def relu(a):
-    """max(a, 0)."""
+    """Return max(a, 0)."""
     return np.maximum(a, 0)
 
 
@@ -141,7 +124,7 @@ def relu(a):
 #
 #     exp(a) = [ e^(a/2^p) ],  as an integer scaled by 2^p
 #
-# e^x is irrational for every rational x other than 0. Hence no value is a tie, and enough digits decide every entry.
+# e^x is irrational for every rational x other than 0. Hence there are no ties, and enough digits determine every entry.
 # `decimal` rounds e^x correctly to the requested number of digits, so the error is at most one unit of the last digit.
 
 
@@ -152,7 +135,7 @@ CERTAIN = 104  # a logit lower than the largest by this much has the probability
 
 @cache
 def exp_table(precision: Precision) -> np.ndarray:
-    """exp_table[a + bound] = exp(a), for every a of F_p."""
+    """Return the table with exp_table[a + bound] = exp(a), for every a of F_p."""
     table = np.zeros(precision.size, dtype=np.int64)
     for a in precision.numbers():
         value = _rounded_exp(a, precision)
@@ -165,7 +148,7 @@ def exp_table(precision: Precision) -> np.ndarray:
 
 
 def exp(a: np.ndarray, precision: Precision) -> np.ndarray:
-    """exp of every entry."""
+    """Return exp of every entry."""
     return exp_table(precision)[a + precision.bound]
 
 
@@ -179,7 +162,7 @@ def _rounded_exp(a: int, precision: Precision) -> int:
 
 
 def decided(x: Decimal) -> int:
-    """The nearest integer of a number that is known to DIGITS digits and is not a tie."""
+    """Return the nearest integer of a number that is known to DIGITS digits; raise if it is too close to a tie."""
     low, high = round(x - MARGIN), round(x + MARGIN)
     if low != high:
         raise ArithmeticError(f"{x} is too close to a tie for {DIGITS} digits")

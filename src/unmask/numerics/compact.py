@@ -1,4 +1,4 @@
-"""Compact: the arithmetic of F_p in the smallest integer types, for large arrays.
+"""The arithmetic of F_p in the smallest integer types, for large arrays.
 
     p <= 3: int8, products in int16       p <= 7: int16, products in int32       p = 8: int32, products in int64
 
@@ -25,7 +25,7 @@ SCANNED_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True)
 class Compact:
-    """Arrays of numbers of F_p. The type `narrow` is for a number or the sum of two, `wide` for a product."""
+    """Operations on arrays of F_p. The type `narrow` is for a number or the sum of two, `wide` for a product."""
 
     precision: Precision
 
@@ -47,31 +47,31 @@ class Compact:
 
     @cached_property
     def exps(self) -> np.ndarray:
-        """exps[a + bound] = exp(a)."""
+        """The table with exps[a + bound] = exp(a)."""
         return exp_table(self.precision).astype(self.wide)
 
     @cached_property
     def _limits(self) -> dict[np.dtype, tuple[np.integer, np.integer, np.integer]]:
-        """(-B, 0, B) in each type that can represent B. NumPy need not convert limits of the array's own type."""
+        """(-B, 0, B) in each type that can represent B, so that NumPy need not convert them."""
         kinds = [np.dtype(kind) for kind in (self.narrow, self.wide, np.int32, np.int64)]
         return {kind: (kind.type(-self.bound), kind.type(0), kind.type(self.bound)) for kind in kinds}
 
     def clip(self, x: np.ndarray) -> np.ndarray:
-        """Saturate in place."""
+        """Clip to ±B in place."""
         least, _, most = self._limits[x.dtype]
         return x.clip(least, most, out=x)
 
     def positive(self, x: np.ndarray) -> np.ndarray:
-        """ReLU of the saturated array, in place."""
+        """Clip to 0 … B in place."""
         _, zero, most = self._limits[x.dtype]
         return x.clip(zero, most, out=x)
 
     def add(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """x + y, clipped."""
+        """Return x + y, clipped."""
         return self.clip(np.add(x, y))
 
     def multiply(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """[xy] in the wide type."""
+        """Return [xy] in the wide type."""
         n = np.multiply(x, y, dtype=self.wide)
         n -= n >> (8 * self.wide.itemsize - 1)
         n += self.one // 2 - 1
@@ -79,29 +79,29 @@ class Compact:
         return self.clip(n)
 
     def divide(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """[x/y] for x >= 0 and y > 0, in the wide type."""
+        """Return [x/y] for x >= 0 and y > 0, in the wide type."""
         n = np.multiply(x, 2 * self.one, dtype=self.wide)
         n += y - 1
         n //= 2 * y
         return self.clip(n)
 
     def total(self, terms: np.ndarray, axis: int) -> np.ndarray:
-        """SUM along an axis, clipped after every addition, in the wide type."""
+        """Return SUM along an axis, clipped after every addition, in the wide type."""
         count = terms.shape[axis]
         if count == 1:
             return terms.take(0, axis).astype(self.wide)
         kind = np.int32 if count * self.bound < 1 << 31 else np.int64
-        rising = terms.clip(terms.dtype.type(0), None).sum(axis, dtype=kind)
+        positive = terms.clip(terms.dtype.type(0), None).sum(axis, dtype=kind)
         plain = terms.sum(axis, dtype=kind)
-        falling = plain - rising
-        unsure = (np.minimum(rising, -falling) > 0) & (np.maximum(rising, -falling) > self.bound)
+        negative = plain - positive
+        may_clip = (np.minimum(positive, -negative) > 0) & (np.maximum(positive, -negative) > self.bound)
         result = self.clip(plain).astype(self.wide)
-        if unsure.any():
-            result[unsure] = self._scan(np.moveaxis(terms, axis, -1)[unsure], kind)
+        if may_clip.any():
+            result[may_clip] = self._scan(np.moveaxis(terms, axis, -1)[may_clip], kind)
         return result
 
     def _scan(self, terms: np.ndarray, kind: type) -> np.ndarray:
-        """SUM along the last axis of [sums, terms], as a tree of compositions."""
+        """Return SUM along the last axis of [sums, terms], as a tree of compositions."""
         result = np.empty(len(terms), dtype=self.wide)
         block = max(1, SCANNED_AT_ONCE // terms.shape[1])
         for first in range(0, len(terms), block):
@@ -122,10 +122,10 @@ class Compact:
 
 # Clipped sums over runs of terms that many sums share, without computing every sum separately.
 #
-# The terms are in segments; a run is a prefix of a segment, and a sum adds one run after another. If the positive
-# terms of a sum add up to at most B and the negative terms to at least -B, or if all have one sign, it clips at most
-# at its end: it is a difference of two cumulative sums. Otherwise the functions x ↦ min(hi, max(lo, x + c)) of the
-# terms are composed (see `compact`), once for every beginning of every segment, in ⌈log2 n⌉ rounds.
+# The terms are in segments. A run is a prefix of a segment, and a sum adds one run after another. If the positive terms
+# of a sum add up to at most B and the negative terms to at least -B, or if all have one sign, the sum clips at most at
+# its end. Then each run is a difference of two cumulative sums. Otherwise the functions x ↦ min(hi, max(lo, x + c)) of
+# the terms are composed (see above), once for every prefix of every segment, in ⌈log2 n⌉ rounds.
 
 
 AT_ONCE = 1 << 18
@@ -146,31 +146,31 @@ class Runs:
 
 
 def run_sums(terms: np.ndarray, runs: Runs, compact: Compact) -> np.ndarray:
-    """SUM of every row of [columns, terms] over the runs of every sum: [columns, sums], in the narrow type."""
+    """Return SUM of every row of [columns, terms] over the runs of every sum: [columns, sums], in the narrow type."""
     result = np.empty((len(terms), runs.heads.size), dtype=compact.narrow)
     step = max(1, AT_ONCE // max(1, terms.shape[1], runs.begin.size))
     for first in range(0, len(terms), step):
-        part = terms[first : first + step]
-        sums = _plain(part, runs)
-        rising = _plain(np.maximum(part, 0), runs) if part.min(initial=0) < 0 else sums
-        falling = rising - sums
-        unsure = (np.minimum(rising, falling) > 0) & (np.maximum(rising, falling) > compact.bound)
+        chunk = terms[first : first + step]
+        sums = _plain_sums(chunk, runs)
+        positive = _plain_sums(np.maximum(chunk, 0), runs) if chunk.min(initial=0) < 0 else sums
+        negative = positive - sums  # the absolute value of the sum of negative terms
+        may_clip = (np.minimum(positive, negative) > 0) & (np.maximum(positive, negative) > compact.bound)
         result[first : first + step] = compact.clip(sums)
-        which = np.flatnonzero(unsure.any(axis=1))
-        if which.size:
-            result[first + which] = _composed(part[which], runs, compact.bound)
+        columns = np.flatnonzero(may_clip.any(axis=1))
+        if columns.size:
+            result[first + columns] = _clipped_sums(chunk[columns], runs, compact.bound)
     return result
 
 
-def _plain(terms: np.ndarray, runs: Runs) -> np.ndarray:
-    """Return the sums, not clipped."""
+def _plain_sums(terms: np.ndarray, runs: Runs) -> np.ndarray:
+    """Return the sums without clipping."""
     before = np.zeros((len(terms), terms.shape[1] + 1), dtype=np.int64)
     np.cumsum(terms, axis=1, out=before[:, 1:])
     return np.add.reduceat(before[:, runs.end] - before[:, runs.begin], runs.heads, axis=1)
 
 
-def _composed(terms: np.ndarray, runs: Runs, bound: int) -> np.ndarray:
-    """Return the clipped sums: compose each term with all terms before it in its segment, then run after run."""
+def _clipped_sums(terms: np.ndarray, runs: Runs, bound: int) -> np.ndarray:
+    """Return the clipped sums: compose each term with all terms before it in its segment, then add run after run."""
     c = terms.astype(np.int64)
     low, high = np.full_like(c, -bound), np.full_like(c, bound)
     reach = 1

@@ -21,7 +21,7 @@ DRAWS = 1 << 53
 
 @cache
 def noise_thresholds(precision: Precision) -> tuple[int, np.ndarray]:
-    """(v0, thresholds): the noise of r is v0 + #{ i : thresholds[i] <= r }."""
+    """Return (v0, thresholds): the noise of r is v0 + #{ i : thresholds[i] <= r }."""
     context = Context(prec=DIGITS)
     below: list[int] = []
     first = -precision.bound
@@ -43,25 +43,22 @@ def noise_thresholds(precision: Precision) -> tuple[int, np.ndarray]:
 
 
 def gumbel_noise(raw: np.ndarray, precision: Precision) -> np.ndarray:
-    """The noise for random words of 64 bits."""
+    """Return the noise for random words of 64 bits."""
     first, thresholds = noise_thresholds(precision)
     r = (raw >> np.uint64(11)).astype(np.int64)
     return first + np.searchsorted(thresholds, r, side="right")
 
 
 def noise_counts(precision: Precision) -> dict[int, int]:
-    """The number of the 2^53 draws that give each value: the exact law of the noise."""
+    """Return the exact law of the noise: for each value, the number of the 2^53 draws that give it."""
     first, thresholds = noise_thresholds(precision)
     edges = [0, *thresholds.tolist(), DRAWS]
     counts = {first + i: high - low for i, (low, high) in enumerate(pairwise(edges))}
     return {value: count for value, count in counts.items() if count}
 
 
-# The exact law of Gumbel-max over F_p: how often quantised noise on the logits draws each symbol.
-
-
 def gumbel_law(logits: list[int], precision: Precision) -> list[Fraction]:
-    """The exact probability that Gumbel-max draws each symbol, over all 2^53 draws of the quantised tape.
+    """Return the exact probability that Gumbel-max draws each symbol, with noise in F_p on the logits.
 
     P(c) = Σ_v P(clip(l_c + noise) = v) · Π_{j<c} P(clip(l_j + noise) < v) · Π_{j>c} P(clip(l_j + noise) <= v)
     """
@@ -72,7 +69,7 @@ def gumbel_law(logits: list[int], precision: Precision) -> list[Fraction]:
         for noise, count in noise_counts(precision).items():
             mass[int(clip(logit + noise, precision))] += count
         masses.append([mass[v] for v in values])
-    below = [[0, *accumulate(mass)] for mass in masses]  # below[c][i]: draws with a score under values[i]
+    below = [[0, *accumulate(mass)] for mass in masses]  # below[c][i]: number of draws with a score below values[i]
     chances = [0] * len(logits)
     for i in range(len(values)):
         if not any(mass[i] for mass in masses):

@@ -4,16 +4,15 @@ from typing import Any
 
 from unmask.paper import rocq_proofs
 from unmask.paper.checks import framework_checks, number_checks
-from unmask.paper.item import Item
+from unmask.paper.item import Item, paper_item
 
 RUN_PARITY = "unmask compile group:Z2 --length 4 --to {kind} --out parity && unmask run parity '+0 +1 +1 +0'"
 
 
-def _definition(*, label: str, run: str | None = None, repaired: str | None = None, **words: Any) -> Item:
-    """Return the item of a definition; `repaired` says what replaces the paper's text."""
+def _definition(*, label: str, run: str | None = None, **fields: Any) -> Item:
+    """Return the item of a definition of the paper."""
     run = run or f"unmask paper '{label}' --check"
-    against: dict[str, Any] = {"against_print": "repaired" if repaired else "as printed", "difference": repaired}
-    return Item(label=label, kind="definition", claim="defined", run=run, **{**against, **words})
+    return paper_item(label=label, kind="definition", claim="defined", run=run, **fields)
 
 
 NUMBERS = (
@@ -78,8 +77,7 @@ NUMBERS = (
         "models are compared with it entry by entry.",
         construction="paper/lemmas/uniform_models.py",
         check=framework_checks.uniformity,
-        against_print="open",
-        difference="uniformity of the families here is shown for positions, and for weights where one program serves "
+        still_open="uniformity of the families here is shown for positions, and for weights where one program serves "
         "every N. For all other weights, including those of conversions, it is neither shown nor refuted that the "
         "first machine needs logarithmic space only (docs/background/uniformity.md).",
         run="unmask paper def:uniform-transformers --check",
@@ -270,19 +268,18 @@ FRAMEWORKS = (
 )
 
 ASSUMPTIONS = (
-    Item(
+    paper_item(
         label="assumption:uniform-unmasking",
         kind="assumption",
         title="uniform unmasking",
         statement="The slots to unmask are chosen uniformly at random among those still masked.",
         construction="reasoners/planners.py",
         claim="defined",
-        against_print="as printed",
         run="unmask compile group:Z2 --length 4 --to mdm --out parity && unmask run parity '+0 +1 +1 +0' --planner "
         "uniform:1 --seed 1 --json",
         check=framework_checks.uniform_planner,
     ),
-    Item(
+    paper_item(
         label="assumption:perfect-approximation",
         kind="assumption",
         title="perfect approximation",
@@ -290,7 +287,6 @@ ASSUMPTIONS = (
         "context.",
         construction="paper/checks/masking_process.py",
         claim="defined",
-        against_print="as printed",
         run="unmask paper assumption:perfect-approximation --check",
         check=framework_checks.perfection,
     ),

@@ -14,8 +14,8 @@ from unmask.paper.item import VERDICTS, Against, Item, Status, Verdict
 class Finding:
     """The result of an item's check. `verdict` is the status that users see.
 
-    `status` and `against_print` are two older fields of the JSON document. They stay, with the values that they had in
-    version 0.2, for programs that read them.
+    `status` and `against_print` are older fields of the JSON document. They keep the values that they had in version
+    0.2, for programs that read them.
     """
 
     item: Item
@@ -23,16 +23,16 @@ class Finding:
     evidence: Evidence | None
     reason: str | None = None
     failed: bool = False
-    """The check did not pass. A known gap is not a failure."""
+    """Whether the check did not pass. A known gap is not a failure."""
 
     @property
     def against_print(self) -> Against | None:
-        """Return the comparison with the paper's text; an item whose check did not pass is open, whatever it claims."""
+        """Return the comparison with the paper's text; an item whose check did not pass is open."""
         return "open" if self.status == "gap" and self.item.against_print is not None else self.item.against_print
 
     @property
     def verdict(self) -> Verdict:
-        """The status of the paper's statement, or of our own for a result that is not in the paper."""
+        """Return the status of the paper's statement, or of our statement for a result that is not in the paper."""
         if self.status == "gap":
             return "open"
         if self.status == "cited":
@@ -82,8 +82,8 @@ def examine(item: Item, effort: Effort) -> Finding:
     except NotBuilt as error:
         return Finding(item, "gap", None, f"not built yet: {error}", failed=True)
     except Exception as error:  # a broken construction may fail in any way
-        sentence = f"{type(error).__name__}: {error}" if not isinstance(error, Refuted) else str(error)
-        return Finding(item, "gap", None, f"its check failed: {' '.join(sentence.split())}", failed=True)
+        message = f"{type(error).__name__}: {error}" if not isinstance(error, Refuted) else str(error)
+        return Finding(item, "gap", None, f"its check failed: {' '.join(message.split())}", failed=True)
     if evidence.cases < 1:
         return Finding(item, "gap", None, "its check looked at no case", failed=True)
     return Finding(item, item.claim, evidence, item.reason)
@@ -135,7 +135,7 @@ keep their meaning. An item that is *refuted as stated* has `against_print: repa
 
 
 def page(findings: Iterable[Finding]) -> str:
-    """docs/paper/items.md."""
+    """Return the content of docs/paper/items.md."""
     listed = list(findings)
     lines = [HEAD, *counts(listed)]
     for kind, heading in KINDS:
@@ -170,7 +170,7 @@ def _entry(finding: Finding) -> list[str]:
     lines.append(f"- construction: {_linked(item.construction)}")
     if finding.evidence:
         lines.append(f"- evidence: {finding.evidence.method} ({finding.evidence.cases:,} cases)")
-    lines += [f"- {proof.sentence}" for proof in finding.proofs]
+    lines += [f"- {proof.description}" for proof in finding.proofs]
     if item.erratum:
         lines.append(f"- erratum {item.erratum}")
     lines.append(f"- run: `{item.run}`")
@@ -183,22 +183,22 @@ def _linked(construction: str) -> str:
     return ", ".join(f"[{name}](../../src/unmask/{name})" for name in construction.split(", "))
 
 
-# Items → findings: by running their checks now, or as the last run of `make theorems` recorded them.
+# Items → findings: from running the checks now, or from the record of the last run of `make theorems`.
 #
-# The record, evidence.json, and docs/paper/items.md are written together from one run; neither has a date, so that the
-# same code gives the same files.
+# One run writes both the record, evidence.json, and docs/paper/items.md. Neither has a date, so the same code gives the
+# same files.
 
 
 RECORD = "evidence.json"
 
 
 def examine_all(items: Iterable[Item], effort: Effort) -> Iterator[Finding]:
-    """Run every check; a check that several items share runs once."""
+    """Run the check of every item; a check that several items share runs once."""
     return (examine(item, effort) for item in items)
 
 
 def recorded(items: Iterable[Item]) -> Iterator[Finding]:
-    """Return the findings of the record; an item that is not in it is a gap."""
+    """Yield the findings of the record; an item that is not in it is a gap."""
     record = json.loads(files("unmask.paper").joinpath(RECORD).read_text(encoding="utf-8"))
     for item in items:
         entry = record.get(item.label)

@@ -1,7 +1,7 @@
 """Item: one statement of the paper, the module that implements it, and the check that produces its evidence."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from unmask.paper.checks.evidence import Check, ItemProof
 
@@ -9,8 +9,9 @@ from unmask.paper.checks.evidence import Check, ItemProof
 #
 # The numbers are derived from the LaTeX source: each environment has its own counter, which restarts in every section,
 # and restatements in the appendix repeat the number of the original. The file that declares the counters is not part of
-# the source; the rule agrees with the numbers by which others cite the paper (Theorems 2.1 and 3.1 to 3.4, Corollaries
-# 3.3, 3.4 and 3.7, Definition B.3). Figures and takeaways are numbered in order. Published versions may differ.
+# the source. The derived numbers agree with citations of the paper in other work (Theorems 2.1 and 3.1 to 3.4,
+# Corollaries 3.3, 3.4 and 3.7, Definition B.3). Figures and takeaways are numbered in order. Published versions may
+# differ.
 
 
 NUMBERS = {
@@ -111,10 +112,10 @@ Kind = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """One item. A label that ends in * is ours, because the paper gives none.
+    """One item of the paper, or one of our own results. A label that ends in * is ours, because the paper gives none.
 
-    `claim` is the status of the item once its check has passed. It is a claim about `statement`, which is what this
-    project shows. `against_print` compares `statement` with the paper's text:
+    `claim` is the status of the item once its check has passed. It is a claim about `statement`, the statement that
+    this project shows. `against_print` compares `statement` with the paper's text:
 
         as printed  the paper's statement is shown, at its cost or a lower one; the proof may differ
         repaired    the paper's statement fails or is incomplete; `difference` gives the corrected form
@@ -158,3 +159,15 @@ class Item:
             raise ValueError(f"{self.label}: an item has a difference if and only if it is repaired or open")
         if self.refuted and self.against_print != "repaired":
             raise ValueError(f"{self.label}: a refuted item must say what holds instead (against_print: repaired)")
+
+
+def paper_item(
+    *, claim: Status = "holds", repaired: str | None = None, still_open: str | None = None, **fields: Any
+) -> Item:
+    """Return an item of the paper that is compared with the paper's text.
+
+    `repaired` gives the corrected form of the paper's statement, `still_open` what is shown instead of it. With neither
+    of them, the paper's statement is shown as printed.
+    """
+    against: Against = "repaired" if repaired else "open" if still_open else "as printed"
+    return Item(claim=claim, against_print=against, difference=repaired or still_open, **fields)

@@ -7,21 +7,13 @@ from unmask.paper import rocq_proofs
 from unmask.paper.checks import gadget_checks, number_checks, theorem_checks
 from unmask.paper.checks.evidence import Check, several
 from unmask.paper.checks.gadget_checks import with_lemmas
-from unmask.paper.item import Item
+from unmask.paper.item import Item, paper_item
 
 
-def _lemma(*, label: str, check: Check, repaired: str | None = None, **words: Any) -> Item:
-    """Return the item of a lemma, with the proofs of its gadgets; `repaired` says what replaces the paper's text."""
-    return Item(
-        label=label,
-        kind="lemma",
-        claim="holds",
-        against_print="repaired" if repaired else "as printed",
-        difference=repaired,
-        run=f"unmask paper {label} --check",
-        check=with_lemmas(label, check),
-        **words,
-    )
+def _lemma(*, label: str, check: Check, **fields: Any) -> Item:
+    """Return the item of a lemma of the paper; its check also decides the gadget lemmas that it depends on."""
+    run = f"unmask paper {label} --check"
+    return paper_item(label=label, kind="lemma", run=run, check=with_lemmas(label, check), **fields)
 
 
 LEMMAS = (
@@ -77,7 +69,7 @@ LEMMAS = (
     _lemma(
         label="lem:ignore-positions",
         title="ignoring marked rows",
-        statement="A layer can be changed so that marked rows are invisible, and the others compute what they would "
+        statement="A layer can be changed so that marked rows are invisible, and the other rows compute the same as "
         "without them.",
         construction="programs/gadgets/attention.py",
         check=gadget_checks.restricted_layer("hide"),
@@ -88,8 +80,8 @@ LEMMAS = (
     _lemma(
         label="lem:focus-on-marked-positions",
         title="focusing on marked rows",
-        statement="A layer can be changed so that the rows whose code is r see exactly each other, and compute what "
-        "they would without the others.",
+        statement="A layer can be changed so that the rows whose code is r see exactly each other, and compute the "
+        "same as without the other rows.",
         construction="programs/gadgets/attention.py",
         check=gadget_checks.restricted_layer("focus"),
         bound="4 columns per bit and head for p >= 2, 6 for p = 1",
@@ -109,7 +101,7 @@ LEMMAS = (
     _lemma(
         label="lem:select-block",
         title="the next block",
-        statement="One layer chooses, of T blocks of P slots of which the first t are written, block t + 1.",
+        statement="If the first t of T blocks of P slots are written, one layer chooses block t + 1.",
         construction="programs/planner_programs.py",
         check=gadget_checks.blocks,
         bound="one layer, one head",
@@ -119,7 +111,7 @@ LEMMAS = (
     _lemma(
         label="lem:binary-encoding",
         title="from digits to a code",
-        statement="On & b_1 … b_K one layer, looped K times, gathers the K bits in the row of the last one.",
+        statement="On & b_1 … b_K one layer, looped K times, gathers the K bits in the row of the last bit.",
         construction="programs/gadgets/whole_layers.py",
         check=gadget_checks.encoding,
         bound="K = ⌊log2 N⌋ + 1 loops of one layer",
@@ -139,7 +131,7 @@ LEMMAS = (
     _lemma(
         label="lem:projection-mlp",
         title="one entry of a vector",
-        statement="One MLP maps x in {0,1}^D and a unit vector to the entry of x it names.",
+        statement="One MLP maps x in {0,1}^D and the unit vector e_d to entry d of x.",
         construction="programs/gadgets/mlp.py",
         check=gadget_checks.project,
         bound="D hidden units",
@@ -148,8 +140,8 @@ LEMMAS = (
     _lemma(
         label="lem:mask-conversion",
         title="unmasked to causal",
-        statement="An unmasked transformer of L layers on N rows is a causal one on N rows and L·N pads; the last N "
-        "rows end with its result.",
+        statement="An unmasked transformer of L layers on N rows is simulated by a causal one on N rows and L·N pads. "
+        "The last N rows end with its result.",
         construction="theorems/causal_and_unmasked.py",
         check=theorem_checks.of_transformers("unmasked_to_causal", "unmasked", seeds=40),
         bound="L·N pads, L + 1 layers",
@@ -160,9 +152,9 @@ LEMMAS = (
     _lemma(
         label="lem:unmask-conversion-fp",
         title="causal to unmasked",
-        statement="A causal transformer of L layers on N rows is an unmasked one of 2L + 1 layers on N² rows, the last "
-        "N of which end with its result; and, with each row once per bit of its number, one of L + 1 layers on "
-        "N⌈log2 N⌉ rows.",
+        statement="A causal transformer of L layers on N rows is simulated by an unmasked one of 2L + 1 layers on N² "
+        "rows, the last N of which end with its result. It is also simulated by one of L + 1 layers on N⌈log2 N⌉ rows, "
+        "with ⌈log2 N⌉ copies of each row.",
         construction="theorems/causal_and_unmasked.py",
         check=several(
             theorem_checks.of_transformers("causal_to_unmasked", "causal", seeds=30),
@@ -171,7 +163,7 @@ LEMMAS = (
         bound="N(⌈log2 N⌉ - 1) pads, L + 1 layers; the paper: N(N - 1) and 2L + 1",
         repaired="the result is the output of the last layer, 2L + 1; the paper names the stream after layer L. "
         "Layers and pads are as in the paper.",
-        erratum="15: the index of the result; places of the proof. And the number of rows need not be quadratic.",
+        erratum="15: the index of the result, and steps of the proof. The number of rows need not be quadratic.",
         proofs=(rocq_proofs.BUFFERS,),
     ),
     _lemma(

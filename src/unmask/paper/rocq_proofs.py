@@ -1,4 +1,4 @@
-"""What the kernel of Rocq has checked, for the items that it is about (docs/paper/rocq.md, `make rocq`)."""
+"""The proofs that Rocq has checked for items of the paper (docs/paper/rocq.md, `make rocq`)."""
 
 from unmask.paper.checks.evidence import ItemProof
 

@@ -15,7 +15,6 @@ from unmask.problems.problem import Outcome
 from unmask.samplers.predictors import CompiledPredictor
 from unmask.samplers.sampler_names import named_samplers
 from unmask.samplers.sampling_loop import masks, sample
-from unmask.traces.trace import Trace
 from unmask.verification.words.references import answer_count
 from unmask.weights.kinds import DIFFUSION, Kind
 from unmask.weights.model import Model
@@ -31,14 +30,14 @@ def answer_words(subject: RequestedProblem) -> dict[str, Any]:
     if not subject.problem.has_answers:
         return {"words": []}
     for length in (_length(subject), *SUGGESTED_LENGTHS):
-        for word, expected in _answered(subject, length):
+        for word, expected in _words_with_answers(subject, length):
             examples.setdefault(str(expected).split()[0].rstrip(","), {"word": word, "right": str(expected)})
         if len(examples) > 1 or subject.problem.length is not None:
             break
     return {"words": list(examples.values())}
 
 
-def _answered(subject: RequestedProblem, length: int) -> list[tuple[str, Outcome]]:
+def _words_with_answers(subject: RequestedProblem, length: int) -> list[tuple[str, Outcome]]:
     """Return (word, correct answer) for words that can be typed, those with characters of the problem string first."""
     words = subject.some_words(DRAWN, length) if subject.problem.has_length(length) else []
     words += [_backwards(word) for word in words]  # reordering the letters often changes the answer
@@ -86,6 +85,10 @@ def answer_run(subject: RequestedProblem) -> dict[str, Any]:
             remarks.append(f"No {kind} is shown for comparison: {error}.")
     name = problem_name(model) or question.problem
     trace = panels[0].trace
+    own = None  # the run with the model's own planner, if another planner was requested
+    if question.planner_name is not None:
+        own_trace = panels[1].trace
+        own = {"answer": subject.answer_of(model, own_trace.output[-outputs:]), "steps": own_trace.steps_taken}
     return {
         **_sizes(model),
         "compile_seconds": compiled,
@@ -94,9 +97,7 @@ def answer_run(subject: RequestedProblem) -> dict[str, Any]:
         "steps": trace.steps_taken,
         "answer": subject.answer_of(model, trace.output[-outputs:]),
         "right": subject.correct_answer(question.word, outputs),
-        "own": _own_planner_answer(subject, model, panels[1].trace, outputs)
-        if question.planner_name is not None
-        else None,
+        "own": own,
         "beside": [{"kind": p.trace.kind, "steps": p.trace.steps_taken} for p in panels[1:]],
         **answer_words(subject),
         "page": render(View(name, question.word, tuple(panels), tuple(remarks))),
@@ -112,10 +113,6 @@ def _compared_kinds(subject: RequestedProblem) -> tuple[Kind, ...]:
         return ()
     kind: Kind = "mdm" if subject.question.kind == "cot" else "cot"
     return (kind,) if kind in subject.kinds else ()
-
-
-def _own_planner_answer(subject: RequestedProblem, model: Model, trace: Trace, outputs: int) -> dict[str, Any]:
-    return {"answer": subject.answer_of(model, trace.output[-outputs:]), "steps": trace.steps_taken}
 
 
 def _sizes(model: Model) -> dict[str, Any]:
@@ -152,7 +149,7 @@ def answer_steps(subject: RequestedProblem) -> dict[str, Any]:
     for i, length in enumerate(lengths):
         start = time.monotonic()
         try:
-            points += [_point(subject, kind, length) for kind in dict.fromkeys(kinds)]
+            points += [_measured_point(subject, kind, length) for kind in dict.fromkeys(kinds)]
         except TooLarge as error:
             remarks.append(f"N = {length} is left out: {error}.")
             break
@@ -169,7 +166,7 @@ def lengths_of(subject: RequestedProblem) -> list[int]:
     return [fixed] if fixed is not None else [length for length in GROWTH_LENGTHS if subject.problem.has_length(length)]
 
 
-def _point(subject: RequestedProblem, kind: Kind, length: int) -> dict[str, Any]:
+def _measured_point(subject: RequestedProblem, kind: Kind, length: int) -> dict[str, Any]:
     """Run the model of one length on a few words; `right` says whether all of its answers are correct."""
     model = subject.model(kind, length)
     outputs = answer_count(model)
@@ -262,7 +259,7 @@ def answer_planners(subject: RequestedProblem) -> dict[str, Any]:
         name = None if planner == "own" else f"{planner}:{subject.question.k}"
         on_word, on_others, steps = AnswerTally(), AnswerTally(), 0
         end = time.monotonic() + SECONDS_PER_PLANNER
-        for word, seed in _runs(planner, subject.question.word, words):
+        for word, seed in _planner_runs(planner, subject.question.word, words):
             if on_word.runs and on_others.runs and time.monotonic() > end:
                 break
             trace = run_word(model, word, planner=name, seed=seed, canvas=False)
@@ -291,7 +288,7 @@ def _samplers(
     return rows
 
 
-def _runs(planner: str, word: str, words: list[str]) -> Iterator[tuple[str, int]]:
+def _planner_runs(planner: str, word: str, words: list[str]) -> Iterator[tuple[str, int]]:
     """Yield (word, seed), alternating the requested word with others; only a planner that draws needs many seeds."""
     seeds = range(SEEDS if planner == "uniform" else 1)
     for seed, other in zip_longest(seeds, words):

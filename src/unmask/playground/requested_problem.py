@@ -23,7 +23,7 @@ from unmask.problems.circuit_problems import pasted_circuit
 from unmask.problems.grammar_problems import GrammarProblem
 from unmask.problems.problem import Problem
 from unmask.problems.program_problems import ProgramProblem
-from unmask.verification.outcomes import outcome_of_symbols
+from unmask.verification.model_outcomes import outcome_of_symbols
 from unmask.weights.kinds import DIFFUSION, KINDS, Kind
 from unmask.weights.model import Model
 
@@ -51,7 +51,7 @@ def _one_of(choices: tuple[str, ...]) -> msgspec.Meta:
 
 
 class PlaygroundQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A request: `planner` is the model's own, or one that takes k slots in each step."""
+    """A request. `planner` is "own" for the model's own planner, or a planner that takes k slots in each step."""
 
     problem: Annotated[str, must_be("a string")]
     word: Annotated[str, must_be("a string")]

@@ -93,9 +93,9 @@ def refused(method: str, headers: Headers) -> JSONResponse | None:
         )
     if method != "POST":
         return None
-    if not _all_are(f"http://{hosts[0]}", headers.getlist("origin")):
+    if not _all_equal(f"http://{hosts[0]}", headers.getlist("origin")):
         return error("requests from pages of another site are refused; open the address that the server printed", 403)
-    if not _all_are("same-origin", headers.getlist("sec-fetch-site")):
+    if not _all_equal("same-origin", headers.getlist("sec-fetch-site")):
         return error("requests from another site are refused; open the address that the server printed", 403)
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         return error("a request must be JSON; set Content-Type to application/json", 415)
@@ -107,7 +107,7 @@ def _is_ours(host: str) -> bool:
     return name in NAMES and (not port or (port.isascii() and port.isdigit() and len(port) <= 5))
 
 
-def _all_are(expected: str, values: Iterable[str]) -> bool:
+def _all_equal(expected: str, values: Iterable[str]) -> bool:
     """Return whether a header, if there is one, has only these values; programs on this machine may leave it out."""
     return all(value == expected for value in values)
 
@@ -124,7 +124,7 @@ VIEW_POLICY = "sandbox allow-scripts; frame-ancestors 'self'"
 
 
 def application() -> Starlette:
-    """Return the application; its workers and its folder exist as long as it does."""
+    """Return the application. Its workers and its temporary folder live as long as the application."""
     package = files("unmask.playground")
     served = [*(package / "assets").iterdir(), *(package / "programs" / f"{name}.py" for name in PROGRAMS)]
     assets = {entry.name: entry.read_bytes() for entry in served}
@@ -154,7 +154,7 @@ async def lifespan(app: Starlette) -> AsyncGenerator[None]:
     folder = Path(tempfile.mkdtemp(prefix="unmask-playground-"))
     app.state.pool = WorkerPool(folder)
     app.state.views = OrderedDict()
-    app.state.shared = _shared(app.state.pool, app.state.views)
+    app.state.shared = _shared_answers(app.state.pool, app.state.views)
     try:
         await app.state.pool.warm()
         yield
@@ -169,7 +169,7 @@ async def ask(request: Request) -> Response:
     if task not in request_limits.SECONDS:
         return error(f"there is no such request; use one of {', '.join(request_limits.SECONDS)}", 404)
     try:
-        question = PlaygroundQuestion.of(await _document(request))
+        question = PlaygroundQuestion.of(await _read_document(request))
         answer = await _unless_disconnected(request, request.app.state.shared.ask(task, question.to_json()))
     except RequestFailed as failed:
         return error(str(failed), failed.status)
@@ -188,7 +188,7 @@ async def view(request: Request) -> Response:
     return HTMLResponse(page, headers={"Content-Security-Policy": VIEW_POLICY})
 
 
-def _keep(views: OrderedDict[str, str], page: str) -> str:
+def _store_page(views: OrderedDict[str, str], page: str) -> str:
     """Store a page for its frame under an address that cannot be guessed, and drop the oldest page."""
     address = f"/view/{secrets.token_urlsafe(16)}"
     views[address] = page
@@ -197,19 +197,19 @@ def _keep(views: OrderedDict[str, str], page: str) -> str:
     return address
 
 
-def _shared(pool: WorkerPool, views: OrderedDict[str, str]) -> SharedAnswers:
+def _shared_answers(pool: WorkerPool, views: OrderedDict[str, str]) -> SharedAnswers:
     """Share answers between requests. The page of a run is stored once; its answer is reused only while the page is."""
 
     async def work(task: str, question: dict[str, Any]) -> dict[str, Any]:
         answer = await pool.ask(task, question)
         if "page" in answer:
-            answer["view"] = _keep(views, answer.pop("page"))
+            answer["view"] = _store_page(views, answer.pop("page"))
         return answer
 
     return SharedAnswers(work, lambda answer: "view" not in answer or answer["view"] in views)
 
 
-async def _document(request: Request) -> Any:
+async def _read_document(request: Request) -> Any:
     """Return the body as JSON, if it is small enough and arrives in time."""
     body = bytearray()
     try:

@@ -80,12 +80,12 @@ def _in_utf8(text: str) -> bytes:
 
 def parse_aiger_file(path: str) -> CircuitProblem:
     """aiger:FILE."""
-    return _of_file("aiger", path, read_aiger)
+    return _circuit_from_file("aiger", path, read_aiger)
 
 
 def parse_blif_file(path: str) -> CircuitProblem:
     """blif:FILE."""
-    return _of_file("blif", path, read_blif)
+    return _circuit_from_file("blif", path, read_blif)
 
 
 def pasted_circuit(text: str) -> CircuitProblem:
@@ -93,7 +93,7 @@ def pasted_circuit(text: str) -> CircuitProblem:
     return CircuitProblem("aiger:pasted", parse_aiger(_in_utf8(text), "the circuit"))
 
 
-def _of_file(prefix: str, path: str, read: Callable[[str], Circuit]) -> CircuitProblem:
+def _circuit_from_file(prefix: str, path: str, read: Callable[[str], Circuit]) -> CircuitProblem:
     if not path:
         raise ProblemError(f"{prefix}: has no file name; write {prefix}:FILE")
     return CircuitProblem(f"{prefix}:{Path(path).name}", read(path))

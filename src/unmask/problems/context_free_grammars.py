@@ -116,7 +116,7 @@ def derives(grammar: Grammar, word: Sequence[str]) -> bool:
     for j, items in enumerate(sets):
         waiting = list(items)
         while waiting:
-            for item in _next(grammar, sets, j, waiting.pop(), empty):
+            for item in _items_from(grammar, sets, j, waiting.pop(), empty):
                 if item not in items:
                     items[item] = None
                     waiting.append(item)
@@ -127,8 +127,8 @@ def derives(grammar: Grammar, word: Sequence[str]) -> bool:
     return any((grammar.start, rhs, len(rhs), 0) in sets[-1] for rhs in grammar.rules[grammar.start])
 
 
-def _next(grammar: Grammar, sets: list[dict[_Item, None]], j: int, item: _Item, empty: set[str]) -> list[_Item]:
-    """Yield the items that an item of set j adds."""
+def _items_from(grammar: Grammar, sets: list[dict[_Item, None]], j: int, item: _Item, empty: set[str]) -> list[_Item]:
+    """Return the items that an item of set j adds."""
     name, rhs, matched, first = item
     if matched == len(rhs):
         return [
@@ -183,10 +183,10 @@ class BinaryGrammar:
 
 def binary(grammar: Grammar) -> BinaryGrammar:
     """The binary grammar of the same language."""
-    short = _short(grammar)
+    short = _split_rules(grammar)
     nullable = _nullable(short)
     wide = {name: _without_empty(alternatives, nullable) for name, alternatives in short.items()}
-    reached = _units(wide)
+    reached = _unit_closure(wide)
     letters: dict[str, set[str]] = {letter: set() for letter in grammar.letters}
     pairs: dict[tuple[str, str], set[str]] = {}
     for name in wide:
@@ -196,10 +196,10 @@ def binary(grammar: Grammar) -> BinaryGrammar:
                     pairs.setdefault((alternative[0], alternative[1]), set()).add(name)
                 elif alternative[0] in letters:
                     letters[alternative[0]].add(name)
-    return _useful(grammar.start, letters, pairs, empty=grammar.start in nullable)
+    return _useful_rules(grammar.start, letters, pairs, empty=grammar.start in nullable)
 
 
-def _short(grammar: Grammar) -> dict[str, set[Alternative]]:
+def _split_rules(grammar: Grammar) -> dict[str, set[Alternative]]:
     """The rules, split so that each has at most two symbols, and a letter is the only symbol of its rule."""
     short: dict[str, set[Alternative]] = {}
 
@@ -226,7 +226,7 @@ def _short(grammar: Grammar) -> dict[str, set[Alternative]]:
 
 
 def _nullable(short: dict[str, set[Alternative]]) -> set[str]:
-    """The nonterminals that derive ε."""
+    """The nonterminals that derive ε. It is separate from `derive_empty`: the oracle shares nothing with this code."""
     nullable: set[str] = set()
     while True:
         more = {name for name, listed in short.items() if any(all(s in nullable for s in rhs) for rhs in listed)}
@@ -244,7 +244,7 @@ def _without_empty(alternatives: set[Alternative], nullable: set[str]) -> set[Al
     return shorter
 
 
-def _units(rules: dict[str, set[Alternative]]) -> dict[str, set[str]]:
+def _unit_closure(rules: dict[str, set[Alternative]]) -> dict[str, set[str]]:
     """name ⇒ …: the nonterminals that a nonterminal can become, including itself."""
     reached: dict[str, set[str]] = {}
     for name in rules:
@@ -258,7 +258,7 @@ def _units(rules: dict[str, set[Alternative]]) -> dict[str, set[str]]:
     return reached
 
 
-def _useful(
+def _useful_rules(
     start: str, letters: dict[str, set[str]], pairs: dict[tuple[str, str], set[str]], *, empty: bool
 ) -> BinaryGrammar:
     """The rules without nonterminals that derive no word or that no derivation from the start needs."""

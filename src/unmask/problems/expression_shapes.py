@@ -79,12 +79,12 @@ def tokens_of(text: str) -> list[tuple[str, int]]:
         match = _TOKEN.match(text, position)
         if match is None:
             position += len(text[position:]) - len(text[position:].lstrip())
-            raise _wrong(
+            raise _syntax_error(
                 f"{text[position]!r} at column {position + 1} is not a name, number, + - * or parenthesis", text
             )
         tokens.append((match["operand"] or match["mark"], match.end() - len(match[0].lstrip()) + 1))
         if len(tokens) > MOST_TOKENS:
-            raise _wrong(f"it has more than {MOST_TOKENS} symbols; use a shorter one", text)
+            raise _syntax_error(f"it has more than {MOST_TOKENS} symbols; use a shorter one", text)
         position = match.end()
     return tokens
 
@@ -121,7 +121,7 @@ class _ShapeParser:
         elif token == ")":
             self._read_closing(where)
         elif self.after_operand:
-            raise _wrong(f"an operator is missing before {where}", self.text)
+            raise _syntax_error(f"an operator is missing before {where}", self.text)
         elif token == "(":
             self.pending.append(index)
         else:
@@ -131,7 +131,7 @@ class _ShapeParser:
 
     def _read_operator(self, index: int, where: str) -> None:
         if not self.after_operand:
-            raise _wrong(f"{where} has no left operand; a sign belongs to a number of the word", self.text)
+            raise _syntax_error(f"{where} has no left operand; a sign belongs to a number of the word", self.text)
         self._join(BINDING[self.tokens[index][0]])
         self.pending.append(index)
 
@@ -140,7 +140,7 @@ class _ShapeParser:
             self._join(0)
         if not self.after_operand or not self.pending:
             closed = "an empty place" if self.pending else "nothing"
-            raise _wrong(f"{where} closes {closed}", self.text)
+            raise _syntax_error(f"{where} closes {closed}", self.text)
         self.pending.pop()
 
     def _join(self, binding: int) -> None:
@@ -159,16 +159,18 @@ class _ShapeParser:
     def finish(self) -> tuple[ArithmeticOperation, ...]:
         """Return the operations of the whole expression, each after those that it reads."""
         if self.tokens and not self.after_operand:
-            raise _wrong("it ends where an operand is missing", self.text)
+            raise _syntax_error("it ends where an operand is missing", self.text)
         self._join(0)
         if self.pending:
-            raise _wrong(f"the parenthesis at column {self.tokens[self.pending[-1]][1]} is never closed", self.text)
+            raise _syntax_error(
+                f"the parenthesis at column {self.tokens[self.pending[-1]][1]} is never closed", self.text
+            )
         if not self.operations:
-            raise _wrong("it has no operator; write one such as a+b", self.text)
+            raise _syntax_error("it has no operator; write one such as a+b", self.text)
         return tuple(self.operations)
 
 
-def _wrong(reason: str, text: str) -> ProblemError:
+def _syntax_error(reason: str, text: str) -> ProblemError:
     return ProblemError(f"the expression {shortened(text)!r} cannot be read: {reason}")
 
 

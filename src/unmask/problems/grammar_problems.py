@@ -1,6 +1,5 @@
 """cfg:FILE: is the word derived by a context-free grammar?"""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import count
@@ -32,20 +31,16 @@ def chart(grammar: BinaryGrammar, *, sets: bool | None = None) -> System:
     """The system that recognises the grammar's words; `sets` says how the nonterminals of a factor are represented."""
     if sets is None:
         sets = len(grammar.nonterminals) <= MOST_IN_SETS
-    groups, whole = _in_sets(grammar) if sets else _one_by_one(grammar)
+    groups, whole = _chart_of_sets(grammar) if sets else _chart_of_truth_values(grammar)
     used_names = {group.name for group in groups}
-    accepted = Slots(next(name for name in _primed_names("accepted") if name not in used_names), (), BOOLEAN)
+    names = ("accepted" + "'" * primes for primes in count())
+    accepted = Slots(next(name for name in names if name not in used_names), (), BOOLEAN)
     accepted.rule((), lambda: grammar.empty, where=N.equals(0))
     accepted.rule(whole[0, N - 1], (lambda derived: grammar.start in derived) if sets else (lambda derived: derived))
     return System(tuple(grammar.letters), (*groups, accepted), answer=accepted[()])
 
 
-def _primed_names(name: str) -> Iterator[str]:
-    """Yield the name, then the name with 1, 2, … primes."""
-    return (name + "'" * primes for primes in count())
-
-
-def _in_sets(grammar: BinaryGrammar) -> tuple[list[Slots], Slots]:
+def _chart_of_sets(grammar: BinaryGrammar) -> tuple[list[Slots], Slots]:
     cell = Slots("cell", (i.range(N), j.range(i, N)), subsets(grammar.nonterminals))
     cell.rule(letter(i), grammar.letters.__getitem__, where=i.equals(j))
     halves = each(cell[i, k]), each(cell[k + 1, j])
@@ -53,7 +48,7 @@ def _in_sets(grammar: BinaryGrammar) -> tuple[list[Slots], Slots]:
     return [cell], cell
 
 
-def _one_by_one(grammar: BinaryGrammar) -> tuple[list[Slots], Slots]:
+def _chart_of_truth_values(grammar: BinaryGrammar) -> tuple[list[Slots], Slots]:
     groups = {name: Slots(name, (i.range(N), j.range(i, N)), BOOLEAN) for name in grammar.nonterminals}
     for name, group in groups.items():
         group.rule(letter(i), lambda x, a=name: a in grammar.letters[x], where=i.equals(j))

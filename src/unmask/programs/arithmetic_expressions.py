@@ -317,7 +317,7 @@ def fetch(layer: LayerBuilder, registers: ExpressionRegisters, *contents: Symbol
             head.copy(source.of(tokens), target.of(tokens))
 
 
-def rewrite(
+def compute_or_copy(
     mlp: MlpBuilder,
     registers: ExpressionRegisters,
     symbols: ExpressionSymbols,
@@ -344,7 +344,7 @@ def rewrite(
     mlp.write(strange, registers.strange)
 
 
-def see_shape(
+def detect_misshapen(
     layer: LayerBuilder, registers: ExpressionRegisters, misshapen: Columns, blocks: tuple[Columns, ...] = ()
 ) -> None:
     """misshapen = 1 in the last row, unless blocked, if the class of an input symbol is not the expected one."""
@@ -401,8 +401,8 @@ def expression_node(
 
     first, second = program.layer(), program.layer()
     fetch(first, registers, contents)
-    rewrite(first.mlp, registers, symbols, results, decided=decided, blocks=blocks)
-    see_shape(second, registers, misshapen, blocks)
+    compute_or_copy(first.mlp, registers, symbols, results, decided=decided, blocks=blocks)
+    detect_misshapen(second, registers, misshapen, blocks)
 
     # in the order of the columns: -B, then B twice for the choice, then -B twice if the word has another shape
     never = np.setdiff1d(vocabulary.everything, symbols.written)
@@ -434,9 +434,9 @@ def expression_loop(plan: ExpressionPlan, symbols: ExpressionSymbols, shape: tup
     gathered = (registers.left, registers.operator, registers.right)
     stale = [register.columns for register in (*gathered, computed)]
     clear(itself(loop, registers.row_code), *stale, registers.strange)
-    rewrite(loop.mlp, registers, symbols, [computed])
+    compute_or_copy(loop.mlp, registers, symbols, [computed])
     program.loop = 0, len(program.layers)
-    see_shape(program.layer(), registers, misshapen)
+    detect_misshapen(program.layer(), registers, misshapen)
 
     program.read_out(vocabulary.everything, program.one, -B)
     program.read_out(computed.tokens, computed.columns, B)

@@ -118,9 +118,20 @@ class HostLayout:
 def search_registers(tables: ScoreTables, layout: HostLayout, width: int) -> dict[str, int]:
     """Return the registers for one head of a source with `width` columns: name → number of columns.
 
-    Registers of an address have K columns, lowest bit first. Register `one t` flags the bits that are 1 in the address
-    of the t-th key that is found, `zero t` those that are 0, in two columns per bit (`LAST_BITS`). For t = 0 they hold
-    the limit n + 1, below which the search starts.
+        mass, total             Z, and its one-hot code
+        saturated, empty        [Z = B], [Z = 0]
+        state, state is         F, and the one-hot code of each entry
+        starts, ends            walks over the rows from each term of BEGIN, and over the masks from each number
+        state ±, end ±, sum     the parts of the selected walks; the result
+
+    and per set of keys, with K columns for an address, lowest bit first:
+
+        found, none             above 0 if block k has a key with a weight above 0; [no block has one]
+        above …, here           the code of the last such block (`BLOCK_CODE`)
+        one t, zero t           the bits that are 1 and 0 in the address of the t-th key that is found, in two columns
+                                per bit (`LAST_BITS`); for t = 0 the limit n + 1, below which the search starts
+        level t                 for each i, above 0 if the weight of the t-th key is at least i·2^-p
+        at t, unheard t         [this weight is i·2^-p], [it is 0]; `begin …` is the same for BEGIN
     """
     numbers, bits = tables.precision, layout.bits
     sizes = {"mass": 1, "total": numbers.bound, "empty": 1, "saturated": 1, "state": width, "sum": width}
@@ -218,16 +229,16 @@ class HostedMasks(AddressedRows):
     def layer(self, number: int) -> None:
         """Simulate one layer of the source on both streams of every row."""
         program, source = self.program, self.simulation.source.layers[number]
-        searches = [_HostedHead.of(self, g, head, number) for g, head in enumerate(source.heads)]
-        if searches:
-            self._attend(searches)
+        heads = [_HostedHead.of(self, g, source_head, number) for g, source_head in enumerate(source.heads)]
+        if heads:
+            self._attend(heads)
         layer = program.layer()
-        for search in searches:
-            search.add_result(layer, self.row_code, self.masks)
-        if searches:
+        for head in heads:
+            head.add_result(layer, self.row_code, self.masks)
+        if heads:
             clearing = itself(layer, self.row_code)
-            for search in searches:
-                clear(clearing, *search.columns.values())
+            for head in heads:
+                clear(clearing, *head.columns.values())
         self.simulation.layer(number, layer, self._guard())
         self.simulation.mlp(number, layer, self.masks)
         keep_zero(layer, source.mlp, self.masks, self.begins[:1])
@@ -245,40 +256,40 @@ class HostedMasks(AddressedRows):
 
         return guard
 
-    def _attend(self, searches: list["_HostedHead"]) -> None:
+    def _attend(self, heads: list["_HostedHead"]) -> None:
         """Compute the results of all heads of a layer in 2m + 3 layers, where m is the most keys with a weight.
 
         Layer 1 computes Z. Layers 2t and 2t + 1 find the block and the address of the t-th key; for t = 1 and 2 they
         also compute the walks for Z = B. The last two layers compute the weights of all keys, then the sum.
         """
         layer = self.program.layer()
-        for search in searches:
-            search.mass(layer)
+        for head in heads:
+            head.mass(layer)
         for key_number in range(self.tables.most_keys):
             layer = self.program.layer()
             clearing = itself(layer, self.row_code)
-            for search in searches:
-                search.find_block(layer, key_number)
-                search.clear_scratch(clearing, *BLOCK_CODE, *WALKS)
+            for head in heads:
+                head.find_block(layer, key_number)
+                head.clear_scratch(clearing, *BLOCK_CODE, *WALKS)
                 if key_number == 0:
-                    search.begin_levels(layer)
+                    head.begin_levels(layer)
                 elif key_number == 1:
-                    search.state_after_rows(layer)
+                    head.state_after_rows(layer)
             layer = self.program.layer()
             clearing = itself(layer, self.row_code)
-            for search in searches:
-                search.find_key(layer, key_number)
-                search.clear_scratch(clearing, "found")
+            for head in heads:
+                head.find_key(layer, key_number)
+                head.clear_scratch(clearing, "found")
                 if key_number == 0:
-                    search.walks_over_rows(layer)
+                    head.walks_over_rows(layer)
                 elif key_number == 1:
-                    search.walks_over_masks(layer)
+                    head.walks_over_masks(layer)
         layer = self.program.layer()
-        for search in searches:
-            search.find_levels(layer)
+        for head in heads:
+            head.find_levels(layer)
         layer = self.program.layer()
-        for search in searches:
-            search.add_up(layer)
+        for head in heads:
+            head.add_up(layer)
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,7 +46,7 @@ def program_at(program: Program, length: int) -> Program:
 
 
 class _ColumnMap:
-    """Columns of a program for every N → columns for one N."""
+    """The map from columns of a program for every N to columns for one N."""
 
     def __init__(self, program: Program, instance: Program) -> None:
         self._mapped = np.full(program.width, -1)
@@ -58,18 +58,18 @@ class _ColumnMap:
                 self._mapped[program.columns(name)] = instance.columns(name)
 
     def mapped(self, columns: Columns) -> Columns:
-        """Columns of registers that are not codes."""
+        """Return the columns for one N; raise if one of them belongs to a code."""
         moved = self._mapped[columns]
         if (moved < 0).any():
             raise NotAFamily("a code is read or written outside the blocks of a head")
         return moved
 
     def bits(self, form: Form) -> list[Columns]:
-        """The columns of every code that a form reads."""
+        """Return the columns for one N of every code that a form reads."""
         return [self._bits[c] for columns, _ in form for c in np.atleast_1d(columns).tolist() if c in self._bits]
 
     def form(self, form: Form, bit: int | None) -> Form:
-        """The form over the columns for one N, with one bit of every code."""
+        """Return the form over the columns for one N, with one bit of every code."""
         return [(self._columns(np.atleast_1d(columns), bit), weight) for columns, weight in form]
 
     def _columns(self, columns: Columns, bit: int | None) -> Columns:
@@ -113,7 +113,7 @@ def _copied(head: HeadBuilder, instance: HeadBuilder, column_map: _ColumnMap) ->
 
 
 def forms_of(head: HeadBuilder, start: int = 0) -> list[tuple[Form, Form]]:
-    """(query, key) of every column of a head; those before `start` are empty."""
+    """Return (query, key) of every column of a head; those before `start` are empty."""
     forms: list[tuple[list, list]] = [([], []) for _ in range(head.width)]
     for side, edges in enumerate((head.query, head.key)):
         for e in edges:
@@ -125,7 +125,7 @@ def forms_of(head: HeadBuilder, start: int = 0) -> list[tuple[Form, Form]]:
 
 
 def pieces_of(head: HeadBuilder) -> list[tuple[int, int]]:
-    """The columns of a head as ranges [first, last): its blocks, and every column outside a block by itself."""
+    """Return the columns of a head as ranges [first, last): its blocks, and each other column by itself."""
     pieces, column = [], 0
     for first, last in (*head.blocks, (head.width, head.width)):
         pieces += [(c, c + 1) for c in range(column, first)]

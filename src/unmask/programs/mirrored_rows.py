@@ -1,16 +1,17 @@
 """Mirrored rows: causal attention in an unmasked program, with a second copy of all streams in reverse order.
 
-Given:     a causal *source* of R rows.
+Given:     a causal *source* of R rows, with D columns and H heads in a layer.
 Result:    layers of an unmasked program with R + 3 rows (`MirroredRows.layer`). After the layers that simulate a layer
-           of the source, the stream of every row is equal to that of the source in every bit. Width O(log R).
+           of the source, the stream of every row is equal to that of the source in every bit. The width is
+           O(H·(D + log R)) at fixed p.
 
 Idea. Row i of the source sees the rows 0 … i, its *prefix*. With O(log R) columns, a head of an unmasked program can
 see a dyadic block of it: the rows that agree with i + 1 above bit k and have 0 there, for a bit k of i + 1 that is 1.
 The prefix is the union of at most K = ⌈log2(R + 1)⌉ such blocks, in order from the highest bit to the lowest. Several
-heads, over one block each, compute the result of one head of the source (`_Search`). Each row also holds, in other
-columns, the stream of another row, so that the rows of the source are there in descending order as well: the *mirror*.
-A head over the mirror sees the keys of a block from the last to the first: it finds the first key of the block, or
-walks back.
+heads, over one block each, compute the result of one head of the source (`_MirroredHead`). Each row also holds, in
+other columns, the stream of another row, so that the rows of the source are there in descending order as well: the
+*mirror*. A head over the mirror sees the keys of a block from the last to the first: it finds the first key of the
+block, or walks back.
 
 For key j of a row, let v_j be its value and e_j the exponential of its score. A = min(Σ_j e_j, B) over the prefix, and
 the result is the sum of the terms [[e_j/A]·v_j] in the order of the keys, clipped after each term: a *clipped walk*.
@@ -18,11 +19,11 @@ the result is the sum of the terms [[e_j/A]·v_j] in the order of the keys, clip
     A          For each block and each value at which exp grows, a head counts the keys whose score reaches this value
                (`addressed_rows`), and adds (growth of exp)·(number of keys). The mirror is copied in the same layer.
     A = B      Let f_k be the map from the sum before block k to the sum after it. The results of the heads of a layer
-               are added one by one and clipped, too: nine heads apply f_k to any sum (`_Search.saturated`).
+               are added one by one and clipped, too: nine heads apply f_k to any sum (`_MirroredHead.saturated`).
     A < B      Fewer than 2^(p+1) keys have a weight above 0. They are found one by one, from the first to the last, and
-               a head per key adds its value times its weight (`_Search.find_block`, `find_key`, `add_key`).
+               a head per key adds its value times its weight (`_MirroredHead.find_block`, `find_key`, `add_key`).
 
-The three additional rows are the sentinels, which have fixed scores: END for heads over the rows, and one START and two
+The three additional rows make room for sentinels, which have fixed scores: END for heads over the rows, START and two
 ENDs for heads over the mirror.
 """
 
@@ -171,21 +172,21 @@ class MirroredRows(AddressedRows):
     def layer(self, simulation: Simulation, number: int, unreached: Columns) -> None:
         """Simulate one layer of the source. Rows that are flagged as `unreached` never divide by zero."""
         program, source = self.program, simulation.source.layers[number]
-        searches = [_Search.of(self, simulation, g, head) for g, head in enumerate(source.heads)]
-        if searches:
-            self._attend(searches, unreached)
+        heads = [_MirroredHead.of(self, simulation, g, source_head) for g, source_head in enumerate(source.heads)]
+        if heads:
+            self._attend(heads, unreached)
         layer = program.layer()
-        for search in searches:
-            search.add_result(layer, self.row_code, simulation.work)
-        if searches:
+        for head in heads:
+            head.add_result(layer, self.row_code, simulation.work)
+        if heads:
             clearing = itself(layer, self.row_code)
             clear(clearing, self.mirror.stream)
-            for search in searches:
-                search.clear_all(clearing)
+            for head in heads:
+                head.clear_all(clearing)
         simulation.mlp(number, layer)
         keep_zero(layer, source.mlp, simulation.work, self.spare)
 
-    def _attend(self, searches: list["_Search"], unreached: Columns) -> None:
+    def _attend(self, heads: list["_MirroredHead"], unreached: Columns) -> None:
         """Compute the results of all heads of a layer in 3m + 2 layers, where m is the most keys with a weight.
 
         Layer 1 computes A and the mirror. Then three layers per key find its block, its address and its weight. The
@@ -194,30 +195,30 @@ class MirroredRows(AddressedRows):
         """
         program, mirror = self.program, self.mirror
         layer = program.layer()
-        lookup(layer, mirror.origin, self.row_code).copy(searches[0].simulation.work, mirror.stream)
-        for search in searches:
-            search.mass(layer, unreached)
+        lookup(layer, mirror.origin, self.row_code).copy(heads[0].simulation.work, mirror.stream)
+        for head in heads:
+            head.mass(layer, unreached)
         for key_number in range(self.tables.most_keys):
             layer = program.layer()
-            for search in searches:
+            for head in heads:
                 if key_number:
-                    search.add_key(layer)
+                    head.add_key(layer)
                 else:
-                    search.saturated(layer)
-                search.find_block(layer)
+                    head.saturated(layer)
+                head.find_block(layer)
             layer = program.layer()
             clearing = itself(layer, self.row_code)
-            for search in searches:
-                search.find_key(layer)
-                search.clear(clearing, *LEVELS)
+            for head in heads:
+                head.find_key(layer)
+                head.clear(clearing, *LEVELS)
             layer = program.layer()
             clearing = itself(layer, self.row_code)
-            for search in searches:
-                search.find_levels(layer)
-                search.move_on(clearing)
+            for head in heads:
+                head.find_levels(layer)
+                head.move_on(clearing)
         layer = program.layer()
-        for search in searches:
-            search.add_key(layer)
+        for head in heads:
+            head.add_key(layer)
 
 
 SUMMANDS = (
@@ -230,11 +231,11 @@ SUMMANDS = (
     (-1, 1, False),  # Q
     (1, 1, True),  # P'
 )
-"""The summands of `_Search.saturated` before f_k(0), as arguments (terms, sign, cut) of `_Search._walk`."""
+"""The summands of `_MirroredHead.saturated` before f_k(0), as arguments (terms, sign, cut) of `_MirroredHead._walk`."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Search(SimulatedHead):
+class _MirroredHead(SimulatedHead):
     """One head of the source, with the walks if A = B and the search for its keys if A < B.
 
     Registers of K columns start with the lowest bit. Let x be the key that was found last and y = i + 1 the limit. The
@@ -252,7 +253,7 @@ class _Search(SimulatedHead):
     simulation: Simulation
 
     @classmethod
-    def of(cls, rows: MirroredRows, simulation: Simulation, g: int, source_head: Head) -> "_Search":
+    def of(cls, rows: MirroredRows, simulation: Simulation, g: int, source_head: Head) -> "_MirroredHead":
         k, numbers = rows.bits, rows.tables.precision
         sizes = {
             "sum": simulation.work.size,
@@ -264,10 +265,13 @@ class _Search(SimulatedHead):
             "no level": 1,
             "none": 1,
         }
+        # the blocks of the walks, the blocks that have not been searched, and x
         sizes |= dict.fromkeys(("saturated", "open", "left a", "left b", "left c", "x one", "x zero"), k)
+        # above 0 if a left or right block has a key with a weight above 0; then the code of the chosen block
         sizes |= dict.fromkeys(("in left", "in right", "x one'", "x zero'", "y one'", "y zero'"), k)
         sizes |= dict.fromkeys(("left here", "right here", "left below", "right below"), k)
-        sizes |= dict.fromkeys(("ones last", "zeros last", "zeros", "one a", "one b", "zero a", "zero b"), k)
+        # the walks over address bits, the address of the key that was found, and the blocks after it
+        sizes |= dict.fromkeys((*WALKS, "one a", "one b", "zero a", "zero b"), k)
         sizes |= dict.fromkeys(("new open", "new left a", "new left b", "new left c"), k)
         return cls(source_head, head_registers(rows.program, g, sizes), rows, simulation)
 

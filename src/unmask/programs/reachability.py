@@ -80,14 +80,14 @@ def squaring_registers(program: Program, vertices: int) -> SquaringRegisters:
     )
 
 
-def multiply(layer: LayerBuilder, registers: SquaringRegisters) -> None:
+def multiply_entries(layer: LayerBuilder, registers: SquaringRegisters) -> None:
     """product = ¬(left factor is 0) ∧ ¬(right factor is 0)."""
     for address, target in zip(registers.factor_addresses, registers.factor_is_zero, strict=True):
         lookup(layer, address, registers.row_code).copy(registers.zero[0], target)
     layer.mlp.write(nor(layer.mlp, [registers.factor_is_zero]), registers.product)
 
 
-def gather(layer: LayerBuilder, registers: SquaringRegisters) -> None:
+def gather_products(layer: LayerBuilder, registers: SquaringRegisters) -> None:
     """An entry attends equally to all its products: its share is 0 or at least 2^-p (lem:detection)."""
     head = layer.head()
     eq(head, registers.entry, registers.entry)
@@ -95,7 +95,7 @@ def gather(layer: LayerBuilder, registers: SquaringRegisters) -> None:
     head.copy(registers.product, registers.share)
 
 
-def load(mlp: MlpBuilder, registers: SquaringRegisters, *, unless: Sequence[Columns] = ()) -> None:
+def load_entries(mlp: MlpBuilder, registers: SquaringRegisters, *, unless: Sequence[Columns] = ()) -> None:
     """An entry is 0 if its bit of the input is 0, except on the diagonal and in rows that `unless` flags."""
     unit = conjunction(mlp, registers.input_is_zero, [np.concatenate([registers.diagonal, *unless])])
     mlp.write(unit, registers.zero)
@@ -138,11 +138,11 @@ def squaring_predictor(vertices: int, vocabulary: Vocabulary) -> Program:
 
     first, second, third = (program.layer() for _ in range(3))
     look_up_input(first, registers, bit_is_zero)
-    load(first.mlp, registers, unless=[written])
+    load_entries(first.mlp, registers, unless=[written])
     first.mlp.write(conjunction(first.mlp, holds_zero, [[]]), registers.zero)
-    multiply(second, registers)
-    gather(third, registers)
-    _some(third.mlp, registers, reachable)
+    multiply_entries(second, registers)
+    gather_products(third, registers)
+    _flag_reachable(third.mlp, registers, reachable)
 
     program.read_out(np.setdiff1d(vocabulary.everything, vocabulary["reject"]), program.one, -B)
     program.read_out(vocabulary["reject"], program.one, B)
@@ -152,7 +152,7 @@ def squaring_predictor(vertices: int, vocabulary: Vocabulary) -> Program:
     return program
 
 
-def _some(mlp: MlpBuilder, registers: SquaringRegisters, reachable: Columns) -> None:
+def _flag_reachable(mlp: MlpBuilder, registers: SquaringRegisters, reachable: Columns) -> None:
     """reachable = [the share of products is above 0] = 1 - [it is 0]."""
     unit = mlp.units(1, bias=ONE)
     mlp.read(unit, registers.share, -TOP)
@@ -177,10 +177,10 @@ def squaring_loop(vertices: int, vocabulary: Vocabulary) -> Program:
 
     first, second, third = (program.layer() for _ in range(3))
     look_up_input(first, registers, bit_is_zero)
-    load(first.mlp, registers)
-    multiply(second, registers)
+    load_entries(first.mlp, registers)
+    multiply_entries(second, registers)
     clear(itself(second, registers.row_code), registers.factor_is_zero, registers.product)
-    gather(third, registers)
+    gather_products(third, registers)
     clear(itself(third, registers.row_code), registers.share, registers.zero)
     unit = third.mlp.units(1)
     third.mlp.read(unit, registers.is_entry)

@@ -13,12 +13,12 @@ also store a digit of one more number (`Digits`), which saves a slot.
 Two readers have the same result. `HeadPerEntry` takes one head per entry: host r looks up slot (r, e). `OneHead` takes
 one head for all entries, which attends to the E slots of row r with equal weights:
 
-    expand      slot (r, e) writes bit k of its number, and the sign, to the columns for entry e; 0 to all others
+    expand      slot (r, e) writes bit k of |number|, by its sign, to the columns of entry e; all others are 0
     fetch       host r averages each column over its slots; a bit is 1 if the average is above 0 (THRESH)
     restore     entry e = Σ_k 2^(k-p)·bit_k of the positive part - the same of the negative part
 
-A slot whose logits are `noise_logits` draws a number again in each step: Gumbel noise on these logits has nearly the
-law of the noise that a stochastic loop adds to its stream.
+A slot whose logits are `noise_logits` draws a number again in each step, by the Gumbel noise of sampling. The law of
+this number is close to that of the noise that a stochastic loop adds to its stream.
 """
 
 from collections.abc import Sequence

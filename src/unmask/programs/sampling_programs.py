@@ -1,11 +1,13 @@
 """Random circuit → programs that sample its outputs: they write each slot once, or rewrite slots in place.
 
 Both have the logits of `value_logits`: (B, -B) for a decided bit, (0, 0) for a coin. From p = 2 on, Gumbel noise cannot
-change a decided bit. A coin is 1 with probability `heads(p)`, slightly below 1/2: equal scores go to the lowest symbol.
+change a decided bit. A coin is 1 with probability `coin_probability(p)`, slightly below 1/2: equal scores go to the
+lowest symbol.
 """
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 
@@ -30,7 +32,7 @@ from unmask.programs.program import (
 LEAST_PRECISION = 2
 
 
-def heads(precision: Precision) -> Fraction:
+def coin_probability(precision: Precision) -> Fraction:
     """The probability that a coin is 1: (1 - P(equal noise))/2."""
     return gumbel_law([0, 0], precision)[1]
 
@@ -74,32 +76,31 @@ class _Bits:
         steps: Sequence[Step],
         operands: tuple[tuple[Columns, ...], tuple[Columns, ...]],
         blocked: Sequence[Columns],
-        says: tuple[Columns, Columns],
+        value_flags: tuple[Columns, Columns],
     ) -> None:
-        """Add to `says` the value of the gate of every row; 0 if the row has no gate or is blocked.
+        """Add to `value_flags` the value of the gate of every row; 0 if the row has no gate or is blocked.
 
         unit of ab = ReLU([table(ab)] - [left ≠ a] - [right ≠ b] - blocked), for the value 1, and likewise for 0.
         """
         (left_zero, left_unit, _), (right_zero, right_unit, _) = operands
-        for value, column in zip((False, True), says, strict=True):
-            for a in (False, True):
-                for b in (False, True):
-                    entries = np.array([isinstance(step, TableGate) and step.value(a, b) == value for step in steps])
-                    flag = self.program.flag(f"{name}{int(a)}{int(b)} is {int(value)}", entries.astype(np.int64))
-                    unit = mlp.units(1)
-                    mlp.read(unit, flag)
-                    mlp.read(unit, left_zero if a else left_unit, -ONE)
-                    mlp.read(unit, right_zero if b else right_unit, -ONE)
-                    for columns in blocked:
-                        mlp.read(unit, columns, -ONE)
-                    mlp.write(unit, column)
+        for value, column in zip((False, True), value_flags, strict=True):
+            for a, b in product((False, True), repeat=2):
+                entries = np.array([isinstance(step, TableGate) and step.value(a, b) == value for step in steps])
+                flag = self.program.flag(f"{name}{int(a)}{int(b)} is {int(value)}", entries.astype(np.int64))
+                unit = mlp.units(1)
+                mlp.read(unit, flag)
+                mlp.read(unit, left_zero if a else left_unit, -ONE)
+                mlp.read(unit, right_zero if b else right_unit, -ONE)
+                for columns in blocked:
+                    mlp.read(unit, columns, -ONE)
+                mlp.write(unit, column)
 
 
-def value_logits(bits: _Bits, says_zero: Columns, says_unit: Columns) -> None:
-    """Set the logits: B·says one - B·says zero for 1, the negative for 0. If neither is set, the slot is a coin."""
+def value_logits(bits: _Bits, zero_flag: Columns, one_flag: Columns) -> None:
+    """Set the logits: B·one_flag - B·zero_flag for 1, the negative for 0. If neither is set, the slot is a coin."""
     for role, sign in (("accept", B), ("reject", -B)):
-        bits.program.read_out(bits.vocabulary[role], says_unit, sign)
-        bits.program.read_out(bits.vocabulary[role], says_zero, -sign)
+        bits.program.read_out(bits.vocabulary[role], one_flag, sign)
+        bits.program.read_out(bits.vocabulary[role], zero_flag, -sign)
 
 
 def write_once_programs(nodes: Sequence[Coin | TableGate]) -> dict[str, Program]:
@@ -110,7 +111,7 @@ def write_once_programs(nodes: Sequence[Coin | TableGate]) -> dict[str, Program]
     Construction: a slot looks up its two operands; the MLP holds the table. The planner chooses coins immediately,
                   and gates when no operand is masked.
     Bounds:       T = d, P = g; predictor 1 layer, 2 heads; planner 1 layer, 2 heads; width O(log g).
-    Exactness:    p >= 2: exactly the law of the circuit with coins that are 1 with probability `heads(p)`.
+    Exactness:    p >= 2: exactly the law of the circuit with coins that are 1 with probability `coin_probability(p)`.
     """
     left = [node.left if isinstance(node, TableGate) else k for k, node in enumerate(nodes)]
     right = [node.right if isinstance(node, TableGate) else k for k, node in enumerate(nodes)]
@@ -118,9 +119,9 @@ def write_once_programs(nodes: Sequence[Coin | TableGate]) -> dict[str, Program]
     bits = _Bits(len(nodes), 3)
     layer = bits.program.layer()
     operands = bits.fetch(layer, "left", left), bits.fetch(layer, "right", right)
-    says = bits.program.register("says 0"), bits.program.register("says 1")
-    bits.gates(layer.mlp, "", nodes, operands, [operands[0][2], operands[1][2]], says)
-    value_logits(bits, *says)
+    value_flags = bits.program.register("says 0"), bits.program.register("says 1")
+    bits.gates(layer.mlp, "", nodes, operands, [operands[0][2], operands[1][2]], value_flags)
+    value_logits(bits, *value_flags)
 
     planner = _Bits(len(nodes), 2)
     coin = planner.program.flag("coin", np.array([isinstance(node, Coin) for node in nodes], dtype=np.int64))
@@ -186,17 +187,17 @@ def in_place_programs(layout: Layout) -> dict[str, Program]:
             layer.mlp.read(unit, zero if passed >> j & 1 else one, -ONE)
         layer.mlp.write(unit, not_this_pass, -ONE)
         layer.mlp.offset(not_this_pass, ONE)
-    says = program.register("says 0"), program.register("says 1")
+    value_flags = program.register("says 0"), program.register("says 1")
     table = program.layer()
     start = program.flag("starts with 0", np.array([step is None for step in first], dtype=np.int64))
     unit = table.mlp.units(1, bias=-ONE)
     table.mlp.read(unit, start)
     table.mlp.read(unit, bits.masked)
-    table.mlp.write(unit, says[0])
+    table.mlp.write(unit, value_flags[0])
     for t, (steps, gate_operands, not_this_pass) in enumerate(zip(later, operands, not_in_pass, strict=True), 1):
         always = [TableGate(constant_table(False), k, k) if step is None else step for k, step in enumerate(steps)]
-        bits.gates(table.mlp, f"{t}: ", always, gate_operands, [not_this_pass], says)
-    value_logits(bits, *says)
+        bits.gates(table.mlp, f"{t}: ", always, gate_operands, [not_this_pass], value_flags)
+    value_logits(bits, *value_flags)
 
     planner = Program(bits.vocabulary.symbols, 2, 0, len(first))
     symmetric_planner_logits(planner, planner.flag("take", np.ones(len(first), dtype=np.int64), copies=2))

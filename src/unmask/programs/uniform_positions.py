@@ -36,7 +36,7 @@ EXTRA_BITS = 16  # bits of a constant, in addition to twice those of S
 MOST_HEIGHT = 32
 DEGREE = 3  # the largest growth of the number of bits per bit of S
 
-COMPARISONS = frozenset({"<=", "<", ">=", ">", "="})
+POSITION_COMPARISONS = frozenset({"<=", "<", ">=", ">", "="})
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class FormulaSize:
 
 
 @dataclass(frozen=True)
-class Declared:
+class CheckedRegister:
     """One register: its formulas with their sizes, and the bits of the largest intermediate value of any of them.
 
     `table` names the table that it reads, `flaw` is the reason why the register is refused.
@@ -75,7 +75,7 @@ class Uniformity:
 
     length: int
     rows: int
-    declared: tuple[Declared, ...]
+    declared: tuple[CheckedRegister, ...]
 
     @property
     def scale(self) -> int:
@@ -129,7 +129,7 @@ def uniformity(program: Program, *, sources: Sequence[Positions] = ()) -> Unifor
     )
 
 
-def _declared(name: str, declaration: Declaration, S: int, sources: Sequence[Positions]) -> Declared:
+def _declared(name: str, declaration: Declaration, S: int, sources: Sequence[Positions]) -> CheckedRegister:
     formulas = tuple(_expressions(declaration))
     flaw = next((flaw for flaw in (flaw_of(e, S) for e in formulas) if flaw is not None), None)
     sizes_by_node = {} if flaw is not None else fold_parts(formulas, _size)
@@ -142,7 +142,7 @@ def _declared(name: str, declaration: Declaration, S: int, sources: Sequence[Pos
         flaw = f"{type(declaration).__name__} declares no formula"
     if flaw is None:
         flaw = _too_large(max((size.height for size in sizes), default=0), bits)
-    return Declared(name, tuple(map(str, formulas)), sizes, tuple(map(shape_of, formulas)), bits, table, flaw)
+    return CheckedRegister(name, tuple(map(str, formulas)), sizes, tuple(map(shape_of, formulas)), bits, table, flaw)
 
 
 def _expressions(declaration: Declaration) -> Iterator[Expression]:
@@ -181,7 +181,7 @@ def _too_large(height: int, bits: int) -> str | None:
 ARITY = {
     **dict.fromkeys(("variable", "constant"), 0),
     **dict.fromkeys(("pos", "power of two below", "log2 above"), 1),
-    **dict.fromkeys(("+", "-", "·", "mod", "div", *COMPARISONS), 2),
+    **dict.fromkeys(("+", "-", "·", "mod", "div", *POSITION_COMPARISONS), 2),
     "if": 3,
 }
 """The operators, each computable in logarithmic space on numbers of O(log N) bits, and their numbers of operands."""
@@ -219,7 +219,7 @@ def _bound(node: Expression, operands: list[FormulaSize]) -> tuple[int, int]:
         return 1, 1
     if operator == "constant":
         return abs(node.value), 0
-    if operator in COMPARISONS:
+    if operator in POSITION_COMPARISONS:
         return 1, 0
     if operator == "log2 above":
         return MOST_BITS, 0

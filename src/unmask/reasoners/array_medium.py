@@ -1,4 +1,4 @@
-"""Arrays as the medium of the loops: a batch of words, run by an engine, with its setup and its callbacks."""
+"""Arrays as the medium of the loops: a batch of words that an engine runs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -54,18 +54,18 @@ class RunSetup:
         return self.engine.session(self.model.transformers[name], name=name)
 
     def before(self, rest: np.ndarray) -> np.ndarray:
-        """begin · input · rest."""
+        """Return begin · input · rest."""
         parts = [self.tokens, rest]
         if self.model.begin is not None:
             parts.insert(0, np.full((self.batch, 1), self.model.token[self.model.begin]))
         return np.concatenate(parts, axis=1)
 
     def copies(self, symbol: str | None, count: int) -> np.ndarray:
-        """A row of one symbol per word."""
+        """Return `count` copies of a symbol for every word."""
         return np.full((self.batch, count), 0 if symbol is None else self.model.token[symbol], dtype=np.int64)
 
     def watching(self, prefix: str) -> Watch | None:
-        """A watch that adds the place in the run to the names, such as `steps.3.planner`."""
+        """Return a watch that adds a prefix such as `steps.3.planner` to the names."""
         return None if self.watch is None else partial(_prefixed, self.watch, prefix)
 
     def noise(self, step: int, stream: int, rows: tuple[int, int], symbols: int) -> np.ndarray | None:
@@ -131,16 +131,16 @@ class RowLogits:
 class Arrays(TokenArrays):
     """The medium of a run: tokens, symbols [batch, slots], choices as flags, residual streams [batch, rows, width]."""
 
-    def __init__(self, frame: RunSetup) -> None:
-        self.frame = frame
+    def __init__(self, setup: RunSetup) -> None:
+        self.setup = setup
         self._sessions: dict[str, Session] = {}
 
     @property
     def model(self) -> Model:
-        return self.frame.model
+        return self.setup.model
 
     def copies(self, symbol: str | None, count: int) -> np.ndarray:
-        return self.frame.copies(symbol, count)
+        return self.setup.copies(symbol, count)
 
     def read(
         self,
@@ -152,11 +152,11 @@ class Arrays(TokenArrays):
         requested: np.ndarray | None = None,  # noqa: ARG002
     ) -> RowLogits:
         """Compute all rows: the cost in a session depends on what changed, not on which rows are requested."""
-        whole = self.frame.before(tokens)
+        whole = self.setup.before(tokens)
         rows = (whole.shape[1] - last, whole.shape[1])
-        logits = self._session(name).read(whole, rows, watch=self.frame.watching(f"steps.{step}.{name}"))
+        logits = self._session(name).read(whole, rows, watch=self.setup.watching(f"steps.{step}.{name}"))
         stream, outputs = (PLANNER, 2) if name == "planner" else (OTHER, len(self.model.vocabulary))
-        return RowLogits(logits, self.frame.noise(step, stream, rows, outputs))
+        return RowLogits(logits, self.setup.noise(step, stream, rows, outputs))
 
     def decode(self, logits: RowLogits, *, without: int | None = None) -> np.ndarray:
         return decode(logits.logits, self.model.precision, noise=logits.noise, without=without)
@@ -172,10 +172,10 @@ class Arrays(TokenArrays):
         return confidence(logits.logits, self.model.precision, without=without) > -self.model.precision.bound
 
     def embed(self, tokens: np.ndarray) -> np.ndarray:
-        return self._session("model").embed(self.frame.before(tokens), watch=self.frame.watching("initial.model"))
+        return self._session("model").embed(self.setup.before(tokens), watch=self.setup.watching("initial.model"))
 
     def noisy(self, step: int, residual: np.ndarray) -> np.ndarray:
-        noise, tape = self.model.transformers["model"].noise, self.frame.tape
+        noise, tape = self.model.transformers["model"].noise, self.setup.tape
         if noise is None or tape is None:
             return residual
         residual = residual.copy()
@@ -188,27 +188,27 @@ class Arrays(TokenArrays):
 
     def layers(self, moment: Moment, residual: np.ndarray, first: int, last: int) -> np.ndarray:
         prefix = f"steps.{moment}" if isinstance(moment, int) else moment
-        return self._session("model").layers(residual, first, last, watch=self.frame.watching(f"{prefix}.model"))
+        return self._session("model").layers(residual, first, last, watch=self.setup.watching(f"{prefix}.model"))
 
     def last_rows(self, residual: np.ndarray, count: int) -> RowLogits:
-        """The logits without noise: in a stochastic loop the noise was added to the residual stream."""
+        """Return the logits without noise: in a stochastic loop the noise was added to the residual stream."""
         return RowLogits(self._session("model").logits(residual[:, -count:]))
 
     def _session(self, name: str) -> Session:
         if name not in self._sessions:
-            self._sessions[name] = self.frame.session(name)
+            self._sessions[name] = self.setup.session(name)
         return self._sessions[name]
 
 
-def planned_from_outside(frame: RunSetup, planner: Planner) -> OutsidePlanner[np.ndarray, RowLogits, np.ndarray]:
+def planned_from_outside(setup: RunSetup, planner: Planner) -> OutsidePlanner[np.ndarray, RowLogits, np.ndarray]:
     """Wrap a planner of the caller, which replaces the model's own until no slot is masked."""
-    mask = frame.model.token[frame.model.mask or ""]
+    mask = setup.model.token[setup.model.mask or ""]
 
     def goes_on(canvas: np.ndarray) -> bool:
         return bool((canvas == mask).any())
 
     def choose(step: int, canvas: np.ndarray, logits: RowLogits) -> np.ndarray:
-        confidences = confidence(logits.logits, frame.precision, without=mask)
-        return planner.choose(Situation(step, frame.first_row, canvas == mask, confidences, frame.precision.one))
+        confidences = confidence(logits.logits, setup.precision, without=mask)
+        return planner.choose(Situation(step, setup.first_row, canvas == mask, confidences, setup.precision.one))
 
     return OutsidePlanner(goes_on, choose)

@@ -1,8 +1,8 @@
 """Masked diffusion with a cache of keys and values: model × word × policy → stale reads, and changed decisions.
 
-A sampler fills the canvas block after block. In every pass a policy says which rows are *fresh*. A row that attends to
-a fresh row uses the keys and values of this pass; for any other row it uses those of the last pass in which that row
-was fresh. All numbers are integers of F_p, computed by the reference engine.
+A sampler fills the canvas block after block. In every pass a policy determines which rows are *fresh*. Attention to a
+fresh row uses the keys and values of this pass; attention to any other row uses those of the last pass in which that
+row was fresh. All numbers are integers of F_p, computed by the reference engine.
 
 | policy      | fresh in the first pass of a block | fresh in its other passes                                        |
 |-------------|------------------------------------|------------------------------------------------------------------|
@@ -11,8 +11,8 @@ was fresh. All numbers are integers of F_p, computed by the reference engine.
 | `delayed`   | as in its other passes             | masked slots, and slots that the pass before has written         |
 | `refresh:K` | as in its other passes             | slots that the pass before has written; every K passes every row |
 
-The first pass of a run has nothing to take from a cache: every row is fresh. Each policy takes an interval (`dual:3`):
-then every row is also fresh after that number of passes. `refresh:1` is a run without a cache.
+In the first pass of a run the cache is empty and every row is fresh. Each policy accepts an interval (`dual:3`): then
+every row is also fresh after that number of passes. `refresh:1` is a run without a cache.
 
 In every pass the same canvas is also read without a cache. A *stale read* is a row that attends to another row (with
 a weight that is not 0, in either of the two passes) whose keys or values in the cache are not those of this pass. A
@@ -48,7 +48,7 @@ class CachePolicy:
     def parse(cls, text: str) -> "CachePolicy":
         """Read `prefix`, `dual:3`, `refresh:2`."""
         name, _, interval = text.partition(":")
-        names: dict[str, PolicyName] = {one: one for one in get_args(PolicyName)}
+        names: dict[str, PolicyName] = {name: name for name in get_args(PolicyName)}
         number = interval if interval.isascii() and interval.isdigit() and len(interval) < 7 else "0"
         if name not in names or (":" in text and int(number) < 1) or text == "refresh":
             raise UnmaskError(
@@ -86,9 +86,9 @@ class CanvasLayout:
             raise UnmaskError(f"--work must list slots among 0 … {model.padding - 2}; the last slot holds the answer")
         if block is not None and block < 1:
             raise UnmaskError(f"a block has at least one slot, not {block}")
-        kept = tuple(slot for slot in (every if order is None else order) if slot not in set(work))
+        writable = tuple(slot for slot in (every if order is None else order) if slot not in set(work))
         stated = order is not None or block is not None or bool(work)
-        return cls(kept, block or len(kept), frozenset(work), stated)
+        return cls(writable, block or len(writable), frozenset(work), stated)
 
     @property
     def blocks(self) -> list[tuple[int, ...]]:
@@ -98,7 +98,7 @@ class CanvasLayout:
 
 @dataclass(frozen=True)
 class StaleRead:
-    """In a pass, a head lets `row` read keys or values of the row `source` that are not those of this pass."""
+    """In a pass, `row` reads through a head keys or values of the row `source` that are not those of this pass."""
 
     step: int
     transformer: str
@@ -123,10 +123,10 @@ class ChangedDecision:
     step: int
     slot: int
     expected: str
-    got: str
+    actual: str
 
     def to_json(self) -> dict[str, Any]:
-        return {"pass": self.step, "slot": self.slot, "expected": self.expected, "got": self.got}
+        return {"pass": self.step, "slot": self.slot, "expected": self.expected, "got": self.actual}
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +141,7 @@ class CachedRun:
 
     @property
     def lossless(self) -> bool:
-        """Whether every decision of every pass is the same as in this pass without a cache."""
+        """Whether every decision of every pass is the same as without a cache."""
         return not self.changed
 
     @property
@@ -200,9 +200,9 @@ def cached_run(model: Model, word: Sequence[int], policy: CachePolicy, layout: C
 
 
 def longest_interval(model: Model, word: Sequence[int], policy: CachePolicy, layout: CanvasLayout) -> int | None:
-    """The largest K such that every interval up to K is lossless on this word; None if no refresh is needed.
+    """Return the largest K such that every interval up to K is lossless on this word; None if no refresh is needed.
 
-    `refresh` without an interval is tried as a cache that is never refreshed.
+    `refresh` without an interval counts as a cache that is never refreshed.
     """
     plain = cached_run(model, word, replace(policy, interval=None), layout)
     if plain.lossless:
@@ -225,6 +225,8 @@ class _Run:
     layout: CanvasLayout
     result: CachedRun
     caches: dict[str, KeysAndValues] = field(default_factory=dict)
+    attended: dict[str, tuple[KeysAndValues, dict[str, np.ndarray]]] = field(default_factory=dict)
+    """The cache before the last pass of every transformer, and the attention weights of that pass."""
     since_refresh: int = 0
 
     def __post_init__(self) -> None:
@@ -252,8 +254,8 @@ class _Run:
     def _one_pass(self, block: np.ndarray, *, first: bool) -> None:
         check()
         fresh = self._fresh(block, first)
-        with_cache = self._decided(block, fresh)
-        without = with_cache if fresh.all() else self._decided(block, None, compare=fresh)
+        with_cache = self._canvas_after(block, fresh)
+        without = with_cache if fresh.all() else self._canvas_after(block, None, compare=fresh)
         step = len(self.result.canvas)
         for slot in np.flatnonzero(with_cache != without):
             names = (self.model.vocabulary[without[slot]], self.model.vocabulary[with_cache[slot]])
@@ -263,7 +265,7 @@ class _Run:
         self.result.canvas.append(with_cache)
 
     def _fresh(self, block: np.ndarray, first: bool) -> np.ndarray:
-        """The rows that the policy computes in this pass."""
+        """Return the rows that the policy computes in this pass."""
         name, interval = self.policy.name, self.policy.interval
         due = interval is not None and self.since_refresh >= interval
         if not self.result.canvas or due or (first and name in ("prefix", "dual")):
@@ -272,16 +274,21 @@ class _Run:
         self.since_refresh += 1
         slots = np.zeros(self.model.padding, dtype=bool)
         if name in ("prefix", "dual"):
-            place = self.layout.order.index(int(block[0]))
-            slots[list(self.layout.order[place:]) if name == "prefix" else block] = True
+            start = self.layout.order.index(int(block[0]))
+            slots[list(self.layout.order[start:]) if name == "prefix" else block] = True
         else:
             slots |= self.written
         if name == "delayed":
             slots |= (self.canvas == self.mask) & ~np.isin(np.arange(slots.size), list(self.layout.work))
         return np.append(np.zeros(self.first_row, dtype=bool), slots)
 
-    def _decided(self, block: np.ndarray, fresh: np.ndarray | None, *, compare: np.ndarray | None = None) -> np.ndarray:
-        """The canvas after a pass, with a cache or (fresh = None) without; `compare` then records stale reads."""
+    def _canvas_after(
+        self, block: np.ndarray, fresh: np.ndarray | None, *, compare: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the canvas after a pass with a cache, or without (fresh = None), which records stale reads.
+
+        `compare` are the rows that were fresh in the pass with a cache.
+        """
         model, mask = self.model, self.mask
         allowed = np.zeros(model.padding, dtype=bool)
         allowed[block] = True
@@ -292,15 +299,15 @@ class _Run:
         if model.kind != "topk":
             chosen = (decode(logits["planner"], model.precision) == 1) & allowed
         else:
-            sure = confidence(predicted, model.precision, without=mask)
+            confidences = confidence(predicted, model.precision, without=mask)
             if model.k is None:
-                chosen = (sure > -model.precision.bound) & allowed
+                chosen = (confidences > -model.precision.bound) & allowed
             else:
-                chosen = choose_surest(sure[None], allowed[None], model.k)[0]
+                chosen = choose_surest(confidences[None], allowed[None], model.k)[0]
         return np.where(chosen, decode(predicted, model.precision, without=mask), self.canvas)
 
     def _read(self, name: str, fresh: np.ndarray | None, compare: np.ndarray | None) -> np.ndarray:
-        """The logits of the slots, [slots, outputs]."""
+        """Return the logits of the slots, [slots, outputs]."""
         model = self.model
         begin = [] if model.begin is None else [model.token[model.begin]]
         tokens = np.array([[*begin, *self.word, *self.canvas.tolist()]], dtype=np.int64)
@@ -308,7 +315,7 @@ class _Run:
         session = _CachedSession(model.transformers[name], name, cache, fresh)
         logits = session.read(tokens, (self.first_row, model.rows), watch=weights.__setitem__)[0]
         if fresh is not None:
-            self._attended = {**getattr(self, "_attended", {}), name: (cache, weights)}
+            self.attended[name] = (cache, weights)
             self.caches[name] = session.computed
         elif compare is not None:
             self._record_stale(name, session.computed, weights, compare)
@@ -317,21 +324,21 @@ class _Run:
     def _record_stale(self, name: str, now: KeysAndValues, weights: dict[str, np.ndarray], fresh: np.ndarray) -> None:
         """Record every read of a row whose cached keys or values are not those of the pass without a cache."""
         transformer, step = self.model.transformers[name], len(self.result.canvas)
-        cache, cached_weights = self._attended[name]
+        cache, cached_weights = self.attended[name]
         readers = self._readers(fresh)
         for where, new in sorted(now.items()):
             key, value = (np.asarray(a != b) & ~fresh[:, None] for a, b in zip(cache[where], new, strict=True))
             stale = key.any(axis=1) | value.any(axis=1)
             if not stale.any():
                 continue
-            place = f"layers.{where[0]}.heads.{where[1]}.weights"
-            seen = (weights[place][0] != 0) | (cached_weights[place][0] != 0)
-            for row, source in np.argwhere(seen & stale & readers[:, None]).tolist():
+            weights_name = f"layers.{where[0]}.heads.{where[1]}.weights"
+            is_read = (weights[weights_name][0] != 0) | (cached_weights[weights_name][0] != 0)
+            for row, source in np.argwhere(is_read & stale & readers[:, None]).tolist():
                 columns = np.flatnonzero(value[source])
                 register = transformer.column_name(int(columns[0])) if columns.size else "key"
                 self.result.stale_reads.append(StaleRead(step, name, *where, row, source, register))
 
     def _readers(self, fresh: np.ndarray) -> np.ndarray:
-        """The rows whose reads matter: fresh rows, and masked slots, because their decisions are compared."""
+        """Return the rows whose reads matter: fresh rows, and masked slots, because their decisions are compared."""
         masked = np.append(np.zeros(self.first_row, dtype=bool), self.canvas == self.mask)
         return fresh | (masked if self.policy.name == "refresh" else False)

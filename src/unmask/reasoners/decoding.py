@@ -23,7 +23,7 @@ def decode(
     noise: np.ndarray | None = None,
     without: int | None = None,
 ) -> np.ndarray:
-    """The symbol of every row. The argmax excludes `without` (the mask of a masked diffusion model)."""
+    """Return the symbol of every row. The argmax excludes `without` (the mask of a masked diffusion model)."""
     scores = logits if noise is None else add(logits, noise, precision)
     if without is not None:
         scores = scores.copy()
@@ -32,7 +32,7 @@ def decode(
 
 
 def confidence(logits: Int[np.ndarray, "*rows outputs"], precision: Precision, *, without: int | None) -> np.ndarray:
-    """The largest logit of every row, excluding `without`."""
+    """Return the largest logit of every row, excluding `without`."""
     logits = logits if without is None else np.delete(logits, without, axis=-1)
     return logits.max(axis=-1, initial=-precision.bound).astype(np.int64)
 
@@ -60,14 +60,14 @@ class Tape:
             raise ValueError(f"a seed is an integer from 0 to 2^64 - 1, not {self.seed}")
 
     def raw(self, step: int, stream: int, first: int, count: int) -> np.ndarray:
-        """The 64-bit words first … first + count - 1 of a stream."""
+        """Return the 64-bit words first … first + count - 1 of a stream."""
         generator = np.random.Philox(key=np.array([self.seed, 2 * step + stream], dtype=np.uint64))
         generator.advance(first // _PER_BLOCK)
         skipped = first % _PER_BLOCK
         return generator.random_raw(skipped + count)[skipped:]
 
     def noise(self, step: int, stream: int, rows: tuple[int, int], symbols: int, precision: Precision) -> np.ndarray:
-        """Gumbel noise for the rows [first, last), [rows, symbols]."""
+        """Return Gumbel noise for the rows [first, last), [rows, symbols]."""
         first, last = rows
         raw = self.raw(step, stream, first * symbols, (last - first) * symbols)
         return gumbel_noise(raw, precision).reshape(last - first, symbols)

@@ -38,7 +38,7 @@ Moment = int | Literal["initial", "final"]
 
 @runtime_checkable
 class Reasoner(Protocol):
-    """What a loop needs from the model itself: its kind, its T and P, and its symbols. `Model` implements it."""
+    """The properties of a model that the loops use: its kind, its T and P, and its symbols. `Model` implements it."""
 
     @property
     def kind(self) -> Kind: ...
@@ -85,68 +85,68 @@ class Medium(Protocol[Tokens, Logits, Symbols, Choice, Residual]):
     # every framework
 
     def copies(self, symbol: str | None, count: int) -> Tokens:
-        """symbol^count; if the model does not have the symbol, the count is 0."""
+        """Return symbol^count; the count is 0 if the model does not have the symbol."""
         ...
 
     def read(self, step: int, name: str, tokens: Tokens, last: int, *, requested: Choice | None = None) -> Logits:
-        """A whole pass of the named transformer over input · tokens: the logits of the last rows.
+        """Run a whole pass of the named transformer over input · tokens. Return the logits of the last rows.
 
-        Of these rows, only those of the slots `asked` need to be computed.
+        With `requested`, only the rows of these slots need to be computed.
         """
         ...
 
     def decode(self, logits: Logits, *, without: int | None = None) -> Symbols:
-        """The argmax of every row, the lowest index wins a tie; `without` is excluded."""
+        """Return the argmax of every row, without the symbol `without`; the lowest index wins a tie."""
         ...
 
     # masked diffusion
 
     def chosen_slots(self, decisions: Logits) -> Choice:
-        """The slots whose planner row decodes to 1."""
+        """Return the slots whose planner row decodes to 1."""
         ...
 
     def require_masked(self, step: int, choice: Choice, canvas: Tokens) -> Choice:
-        """The same choice, but choosing an unmasked slot is an error of this step."""
+        """Return the same choice; an unmasked slot in it is an error of this step."""
         ...
 
     def surest(self, logits: Logits, k: int, *, without: int) -> Choice:
-        """The k slots of the largest maximal logit, the lowest slot wins a tie."""
+        """Return the k slots with the largest maximal logit; the lowest slot wins a tie."""
         ...
 
     def above_least(self, logits: Logits, *, without: int) -> Choice:
-        """The slots whose maximal logit is above -B."""
+        """Return the slots whose maximal logit is above -B."""
         ...
 
     def overwrite(self, canvas: Tokens, choice: Choice, symbols: Symbols) -> Tokens:
-        """x_i where u_i = 1, y_i elsewhere."""
+        """Return x_i where u_i = 1, y_i elsewhere."""
         ...
 
     # chain of thought
 
     def joined(self, left: Tokens, right: Tokens) -> Tokens:
-        """left · right."""
+        """Return left · right."""
         ...
 
     def as_tokens(self, symbols: Symbols) -> Tokens:
-        """Symbols as tokens that can be read."""
+        """Return symbols as tokens that can be read."""
         ...
 
     # looped
 
     def embed(self, tokens: Tokens) -> Residual:
-        """H⁰ of input · tokens."""
+        """Return H⁰ of input · tokens."""
         ...
 
     def noisy(self, step: int, residual: Residual) -> Residual:
-        """The stream plus the noise of the tape in the listed columns, if there is a tape."""
+        """Return the stream plus the noise of the tape in the noise columns; without a tape, the stream."""
         ...
 
     def layers(self, moment: Moment, residual: Residual, first: int, last: int) -> Residual:
-        """The stream after the layers [first, last)."""
+        """Return the stream after the layers [first, last)."""
         ...
 
     def last_rows(self, residual: Residual, count: int) -> Logits:
-        """The logits of the last `count` rows."""
+        """Return the logits of the last `count` rows."""
         ...
 
 
@@ -192,13 +192,13 @@ def masked_diffusion(
 
 
 def _planned(medium: Medium[Tokens, Logits, Symbols, Choice, Residual], step: int, canvas: Tokens) -> Choice:
-    """u, computed by the model's own planner."""
+    """Return u, the choice of the model's own planner."""
     choice = medium.chosen_slots(medium.read(step, "planner", canvas, medium.model.padding))
     return medium.require_masked(step, choice, canvas) if medium.model.kind == "smdm" else choice
 
 
 def _by_confidence(medium: Medium[Tokens, Logits, Symbols, Choice, Residual], logits: Logits, mask: int) -> Choice:
-    """The rule of a topk model, whose slots compete whether masked or not."""
+    """Return the choice of a topk model, in which masked and written slots compete."""
     k = medium.model.k
     return medium.above_least(logits, without=mask) if k is None else medium.surest(logits, k, without=mask)
 
@@ -212,7 +212,7 @@ def _by_confidence(medium: Medium[Tokens, Logits, Symbols, Choice, Residual], lo
 
 
 def looped(medium: Medium[Tokens, Logits, Symbols, Choice, Residual]) -> Tokens:
-    """Yield only the answers, one row each: the last `outputs` rows in order."""
+    """Return the answers: the symbols of the last `outputs` rows in order."""
     model = medium.model
     first, last, count = model.loop
     residual = medium.embed(medium.copies(model.pad, model.padding))

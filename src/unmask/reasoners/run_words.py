@@ -7,7 +7,7 @@ import numpy as np
 
 from unmask.engines.engine import Continuing, Engine, Footprint, Watch
 from unmask.errors import AttendsToNothing, PlannerError, UnmaskError
-from unmask.limits import current, foresee, in_words, stage
+from unmask.limits import check_memory, current, size_text, stage
 from unmask.numerics.array_types import Int
 from unmask.reasoners.array_medium import Arrays, RunSetup, RunStep, planned_from_outside
 from unmask.reasoners.decoding import Tape
@@ -20,16 +20,16 @@ from unmask.weights.model import Model
 
 # An upper bound of the bytes of a run, from the declared sizes: the sessions of its engine, its tokens, its canvases.
 #
-# sessions    rows × columns, as the engine says (`engines/footprint`)
+# sessions    rows × columns, as estimated by the engine (`engines/footprint`)
 # tokens      rows × a few 64-bit numbers
-# canvases    steps × slots × (a token and a flag), if they are kept
+# canvases    steps × slots × (a token and a flag), if they are recorded
 
 
 ROWS_AT_ONCE = 1 << 16
-PER_ROW = 16 * 8  # tokens, canvases and decoded symbols that are alive at once
+PER_ROW = 16 * 8  # tokens, canvases and decoded symbols that are in memory at the same time
 PER_LETTER = 120  # bytes per letter of the word, as text, symbols and Python's integers
-PER_SLOT = 9  # bytes per slot of a kept canvas: a token and a flag
-PER_STEP = 400  # further bytes of a kept canvas: two arrays and their step
+PER_SLOT = 9  # bytes per slot of a recorded canvas: a token and a flag
+PER_STEP = 400  # further bytes of a recorded canvas: two arrays and their step
 
 
 def run_cost(model: Model, engine: Engine, batch: int, *, watched: bool = False) -> int:
@@ -39,7 +39,7 @@ def run_cost(model: Model, engine: Engine, batch: int, *, watched: bool = False)
 
 
 def canvas_cost(model: Model, *, planned: bool = False) -> int:
-    """Bytes of all canvases of one word. With an outside planner, a run may have as many steps as there are slots."""
+    """Return the bytes of all canvases of a word. With an outside planner, a run may have as many steps as slots."""
     if model.kind == "plt":
         return PER_STEP + PER_SLOT * model.answer_rows
     steps = max(model.steps, model.padding) if planned else model.steps
@@ -48,36 +48,36 @@ def canvas_cost(model: Model, *, planned: bool = False) -> int:
 
 
 def recorded_cost(model: Model) -> int:
-    """Bytes of everything that is computed, if all is kept: residual streams and attention weights."""
+    """Return the bytes of everything that a recorded run contains: residual streams and attention weights."""
     return 8 * model.numbers_computed
 
 
 def words_at_once(model: Model, engine: Engine, *, canvas: bool = False) -> int:
-    """The number of words to run together so that memory stays within the budget; at least one."""
+    """Return the number of words that can run together within the memory budget; at least one."""
     most, memory = max(1, ROWS_AT_ONCE // model.rows), current().memory
     if memory is None or most == 1:
         return most
-    kept = canvas_cost(model) if canvas else 0
-    one, two = (run_cost(model, engine, batch) + batch * kept for batch in (1, 2))
-    return max(1, min(most, 1 + (memory - one) // (two - one)))
+    canvases = canvas_cost(model) if canvas else 0
+    single, double = (run_cost(model, engine, batch) + batch * canvases for batch in (1, 2))
+    return max(1, min(most, 1 + (memory - single) // (double - single)))
 
 
-def not_kept(model: Model, cost: int, canvases: int) -> str | None:
-    """A message that says why only the last canvas is kept, or None if all canvases fit into memory."""
+def omission_message(model: Model, cost: int, canvases: int) -> str | None:
+    """Return a message that says why only the last canvas is recorded, or None if all canvases fit into memory."""
     memory = current().memory
     if memory is None or cost + canvases <= memory:
         return None
     return (
         f"only the last canvas is kept: those of {model.steps:,} steps with {model.padding:,} slots would take about "
-        f"{in_words(canvases)} of memory beside the {in_words(cost)} of the run, beyond the limit of "
-        f"{in_words(memory)}; lift it with --limit {cost + canvases}"
+        f"{size_text(canvases)} of memory beside the {size_text(cost)} of the run, beyond the limit of "
+        f"{size_text(memory)}; lift it with --limit {cost + canvases}"
     )
 
 
 def foresee_run(model: Model, cost: int, batch: int) -> None:
     """Raise TooLarge for a run that would exceed the memory limit."""
     words = "a run" if batch == 1 else f"a run of {batch:,} words"
-    foresee(cost, f"{words} over {model.rows:,} rows")
+    check_memory(cost, f"{words} over {model.rows:,} rows")
 
 
 def run(
@@ -93,13 +93,13 @@ def run(
 ) -> Trace:
     """Run one word, given as token ids.
 
-    With `record`, attention and residual streams are kept as well, or passed to `watch`, which keeps what it needs.
-    Without `canvas`, or if the canvases do not fit into the budget, only the last canvas is kept.
+    With `record`, the trace also contains attention weights and residual streams. Otherwise they are passed to `watch`.
+    Without `canvas`, or if the canvases do not fit into the memory budget, only the last canvas is recorded.
     """
     activations: dict[str, np.ndarray] = {}
     tokens = np.array([word], dtype=np.int64).reshape(1, model.length)
-    frame = RunSetup(model, tokens, engine, tape, planner, activations.__setitem__ if record else watch)
-    return _traces(frame, canvas, activations, record)[0]
+    setup = RunSetup(model, tokens, engine, tape, planner, activations.__setitem__ if record else watch)
+    return _traces(setup, canvas, activations, record)[0]
 
 
 def run_batch(
@@ -111,38 +111,38 @@ def run_batch(
     record: bool = False,
     canvas: bool = True,
 ) -> list[Trace]:
-    """Run many words at once. Each trace is the same as that of the word alone, under the same tape."""
+    """Run many words at once. Each trace is the same as that of a run of this word alone with the same tape."""
     activations: dict[str, np.ndarray] = {}
-    frame = RunSetup(model, words, engine, tape, watch=activations.__setitem__ if record else None)
-    return _traces(frame, canvas, activations, record)
+    setup = RunSetup(model, words, engine, tape, watch=activations.__setitem__ if record else None)
+    return _traces(setup, canvas, activations, record)
 
 
-def _traces(frame: RunSetup, canvas: bool, activations: dict[str, np.ndarray], record: bool) -> list[Trace]:
-    model = frame.model
-    cost = run_cost(model, frame.engine, frame.batch, watched=frame.watch is not None)
-    cost += frame.batch * recorded_cost(model) if record else 0
-    foresee_run(model, cost, frame.batch)
-    canvases = frame.batch * canvas_cost(model, planned=frame.planner is not None)
-    left_out = not_kept(model, cost, canvases) if canvas else None
-    kept: list[RunStep] = []
-    taken = 0
-    for step in stage("steps", steps(frame), None if frame.planner else 1 if model.kind == "plt" else model.steps):
+def _traces(setup: RunSetup, canvas: bool, activations: dict[str, np.ndarray], record: bool) -> list[Trace]:
+    model = setup.model
+    cost = run_cost(model, setup.engine, setup.batch, watched=setup.watch is not None)
+    cost += setup.batch * recorded_cost(model) if record else 0
+    foresee_run(model, cost, setup.batch)
+    canvases = setup.batch * canvas_cost(model, planned=setup.planner is not None)
+    left_out = omission_message(model, cost, canvases) if canvas else None
+    recorded: list[RunStep] = []
+    steps_taken = 0
+    for step in stage("steps", steps(setup), None if setup.planner else 1 if model.kind == "plt" else model.steps):
         if not canvas or left_out:
-            kept.clear()
-        kept.append(step)
-        taken += 1
-    taken = model.steps if model.kind == "plt" else taken
+            recorded.clear()
+        recorded.append(step)
+        steps_taken += 1
+    steps_taken = model.steps if model.kind == "plt" else steps_taken
     return [
         Trace.of(
             model,
             word,
-            [s.canvas[i] for s in kept],
-            [s.chosen[i] for s in kept],
-            taken,
+            [s.canvas[i] for s in recorded],
+            [s.chosen[i] for s in recorded],
+            steps_taken,
             {name: value[i] for name, value in activations.items()},
             left_out=left_out,
         )
-        for i, word in enumerate(frame.tokens.tolist())
+        for i, word in enumerate(setup.tokens.tolist())
     ]
 
 
@@ -166,13 +166,13 @@ class Answers:
 
 
 def answers(model: Model, words: Int[np.ndarray, "batch length"], *, engine: Engine) -> Answers:
-    """Run many words deterministically, in parts, so that memory stays bounded."""
-    part = words_at_once(model, engine)
-    foresee_run(model, run_cost(model, engine, min(part, len(words))), min(part, len(words)))
+    """Run many words deterministically, in batches that bound the memory."""
+    words_at_a_time = words_at_once(model, engine)
+    foresee_run(model, run_cost(model, engine, min(words_at_a_time, len(words))), min(words_at_a_time, len(words)))
     slots = []
-    for first in range(0, max(1, len(words)), part):
+    for first in range(0, max(1, len(words)), words_at_a_time):
         try:
-            *_, last = steps(RunSetup(model, words[first : first + part], engine))
+            *_, last = steps(RunSetup(model, words[first : first + words_at_a_time], engine))
         except AttendsToNothing as error:
             error.word += first
             raise
@@ -180,28 +180,28 @@ def answers(model: Model, words: Int[np.ndarray, "batch length"], *, engine: Eng
     return Answers(model, np.concatenate(slots))
 
 
-def steps(frame: RunSetup) -> Iterator[RunStep]:
+def steps(setup: RunSetup) -> Iterator[RunStep]:
     """Yield the steps of a run as they happen."""
-    kind, arrays = frame.model.kind, Arrays(frame)
+    kind, arrays = setup.model.kind, Arrays(setup)
     if kind in DIFFUSION:
-        outside = None if frame.planner is None else planned_from_outside(frame, frame.planner)
+        outside = None if setup.planner is None else planned_from_outside(setup, setup.planner)
         return (RunStep(canvas, chosen) for canvas, chosen in masked_diffusion(arrays, outside))
-    if frame.planner is not None:
+    if setup.planner is not None:
         raise PlannerError(
             f"a {kind} has no planner that could be replaced; use a model of kind {', '.join(DIFFUSION)}"
         )
-    fresh = frame.model.answer_rows if kind == "plt" else frame.model.block or 1
-    return _in_one_go(frame) or (RunStep(canvas, _last_slots(canvas, fresh)) for canvas in canvases(arrays))
+    fresh = setup.model.answer_rows if kind == "plt" else setup.model.block or 1
+    return _chain_at_once(setup) or (RunStep(canvas, _last_slots(canvas, fresh)) for canvas in canvases(arrays))
 
 
-def _in_one_go(frame: RunSetup) -> Iterator[RunStep] | None:
-    """The steps of a chain of thought, by an engine that computes the whole chain in one call."""
-    if frame.model.kind != "cot" or frame.tape is not None or frame.watch is not None:
+def _chain_at_once(setup: RunSetup) -> Iterator[RunStep] | None:
+    """Return the steps of a chain of thought if the engine computes the whole chain in one call, else None."""
+    if setup.model.kind != "cot" or setup.tape is not None or setup.watch is not None:
         return None
-    session, steps = frame.session("model"), frame.model.steps
+    session, steps = setup.session("model"), setup.model.steps
     if not isinstance(session, Continuing):
         return None
-    symbols = session.continued(frame.before(frame.copies(None, 0)), steps)
+    symbols = session.continued(setup.before(setup.copies(None, 0)), steps)
     if symbols is None:
         return None
     last = _last_slots(symbols, 1)
@@ -209,7 +209,7 @@ def _in_one_go(frame: RunSetup) -> Iterator[RunStep] | None:
 
 
 def _last_slots(canvas: np.ndarray, count: int) -> np.ndarray:
-    """Flags of the last slots: the new symbols of a chain of thought, or the answers of a looped model."""
+    """Return flags of the last slots: the new symbols of a chain of thought, or the answers of a looped model."""
     return np.broadcast_to(np.arange(canvas.shape[1]) >= canvas.shape[1] - count, canvas.shape)
 
 

@@ -24,16 +24,16 @@ Tokens = tuple[int, ...]
 
 
 def sampled_law(model: Model, word: Sequence[int] = (), *, engine: Engine) -> dict[Tokens, Fraction]:
-    """The probability of every final canvas, as token ids of the slots, without aliases."""
+    """Return the probability of every final canvas, as token ids of the slots, without aliases."""
     if model.kind not in ("mdm", "smdm"):
         raise UnmaskError(f"--law is computed for mdm and smdm, not for {model.kind}; convert the model to mdm")
     mask = model.token[model.mask or ""]
 
     @cache
     def chances(logits: tuple[int, ...], left_out: int | None) -> list[tuple[int, Fraction]]:
-        kept = [i for i in range(len(logits)) if i != left_out]
-        law = gumbel_law([logits[i] for i in kept], model.precision)
-        return [(i, chance) for i, chance in zip(kept, law, strict=True) if chance]
+        symbols = [i for i in range(len(logits)) if i != left_out]
+        law = gumbel_law([logits[i] for i in symbols], model.precision)
+        return [(i, chance) for i, chance in zip(symbols, law, strict=True) if chance]
 
     def slot_law(token: int, planner: np.ndarray, predictor: np.ndarray) -> dict[int, Fraction]:
         take = dict(chances(tuple(planner.tolist()), None)).get(1, Fraction(0))
@@ -48,10 +48,10 @@ def sampled_law(model: Model, word: Sequence[int] = (), *, engine: Engine) -> di
     law: dict[Tokens, Fraction] = {(mask,) * model.padding: Fraction(1)}
     for _ in range(model.steps):
         canvases = list(law)
-        frame = RunSetup(model, np.array([word] * len(canvases), dtype=np.int64).reshape(len(canvases), -1), engine)
-        rows = (frame.first_row, model.rows)
-        states = frame.before(np.array(canvases))
-        read = {name: frame.session(name).read(states, rows) for name in ("planner", "predictor")}
+        setup = RunSetup(model, np.array([word] * len(canvases), dtype=np.int64).reshape(len(canvases), -1), engine)
+        rows = (setup.first_row, model.rows)
+        states = setup.before(np.array(canvases))
+        read = {name: setup.session(name).read(states, rows) for name in ("planner", "predictor")}
         after: dict[Tokens, Fraction] = {}
         for i, canvas in enumerate(canvases):
             slots = [slot_law(token, read["planner"][i][j], read["predictor"][i][j]) for j, token in enumerate(canvas)]

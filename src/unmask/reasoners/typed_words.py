@@ -39,8 +39,8 @@ def is_value(symbol: str, vocabulary: Sequence[str]) -> bool:
     return is_integer(symbol) and set(MARKS) <= set(vocabulary)
 
 
-def spelled(word: str, input_symbols: Sequence[str], length: int) -> list[str]:
-    """The symbols of a word: the parts between blanks if their number is correct, else the symbols of an expression."""
+def split_expression(word: str, input_symbols: Sequence[str], length: int) -> list[str]:
+    """Return the parts between blanks if they are the right number of symbols, else the symbols of the expression."""
     word = word.translate(_SPELLINGS)
     pieces = word.split()
     if len(pieces) == length and set(pieces) <= set(input_symbols):
@@ -59,14 +59,14 @@ def spelled(word: str, input_symbols: Sequence[str], length: int) -> list[str]:
 
 
 def blank_between(left: str, right: str, mask: str | None) -> bool:
-    """Return whether a blank must separate two symbols: not next to a mark, and not between two masks."""
+    """Return whether a blank must separate two symbols: neither is a mark, and they are not both masks."""
     return left not in MARKS and right not in MARKS and not left == mask == right
 
 
 def read_word(model: Model, word: str | Sequence[str]) -> list[int]:
-    """The token ids of a word: a string (see `spell`) or a sequence of input symbols."""
+    """Return the token ids of a word: a string (see `spell`) or a sequence of input symbols."""
     symbols = spell(model, word) if isinstance(word, str) else list(word)
-    _check_known(model, symbols)
+    _check_symbols(model, symbols)
     if len(symbols) != model.length:
         if reads_expressions(model.input_symbols):
             raise WordError(
@@ -81,7 +81,7 @@ def read_word(model: Model, word: str | Sequence[str]) -> list[int]:
 
 
 def read_words(model: Model, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray, dict[int, WordError]]:
-    """(token ids [readable words, N], the indices of these words, the errors of the others)."""
+    """Return (token ids [readable words, N], the indices of these words, the errors of the others)."""
     ranges = _ranges(model)
     fitting = [] if ranges is None else [i for i, word in enumerate(words) if len(word) == model.length]
     points = np.frombuffer("".join(words[i] for i in fitting).encode("utf-32-le", "surrogatepass"), dtype="<u4")
@@ -89,28 +89,28 @@ def read_words(model: Model, words: Sequence[str]) -> tuple[np.ndarray, np.ndarr
     which, errors = np.array(fitting, dtype=np.int64), {}
     if ranges is not None:
         first, last, token = ranges
-        place = np.searchsorted(first, points, side="right") - 1
-        known = (place >= 0) & (points <= last[place])
-        whole = known.reshape(-1, model.length).all(axis=1) if model.length else np.ones(len(fitting), dtype=bool)
-        tokens, which = token[place].reshape(len(fitting), model.length)[whole], which[whole]
-    rest = np.ones(len(words), dtype=bool)
-    rest[which] = False
+        range_index = np.searchsorted(first, points, side="right") - 1
+        is_readable = (range_index >= 0) & (points <= last[range_index])
+        whole = is_readable.reshape(-1, model.length).all(axis=1) if model.length else np.ones(len(fitting), dtype=bool)
+        tokens, which = token[range_index].reshape(len(fitting), model.length)[whole], which[whole]
+    unread = np.ones(len(words), dtype=bool)
+    unread[which] = False
     read: dict[int, list[int]] = {}
-    for i in np.flatnonzero(rest).tolist():
+    for i in np.flatnonzero(unread).tolist():
         try:
             read[i] = read_word(model, words[i])
         except WordError as error:
             errors[i] = error
     if read:
-        more = np.array(list(read.values()), dtype=np.int64).reshape(len(read), model.length)
-        tokens, which = np.concatenate([tokens, more]), np.concatenate([which, np.array(list(read), dtype=np.int64)])
+        rows = np.array(list(read.values()), dtype=np.int64).reshape(len(read), model.length)
+        tokens, which = np.concatenate([tokens, rows]), np.concatenate([which, np.array(list(read), dtype=np.int64)])
         order = np.argsort(which)
         tokens, which = tokens[order], which[order]
     return tokens, which, errors
 
 
 def _ranges(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Sorted ranges (first, last, token) of code points, if words are read letter by letter."""
+    """Return sorted ranges (first, last, token) of code points, or None if words are not read letter by letter."""
     if model.characters is not None:
         ranges = [(first, last, symbol) for first, last, symbol in model.characters if symbol in model.input_symbols]
     elif not reads_expressions(model.input_symbols) and all(len(s) == 1 for s in model.input_symbols):
@@ -124,7 +124,7 @@ def _ranges(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
 
 
 def spell(model: Model, word: str) -> list[str]:
-    """A string as symbols: by the folder's character ranges, else one symbol per letter, else split at blanks.
+    """Return the symbols of a string: by the folder's character ranges, else one per letter, else split at blanks.
 
     A model of expressions also reads an expression as a person types it.
     """
@@ -132,14 +132,14 @@ def spell(model: Model, word: str) -> list[str]:
         symbols = {c: _symbol_of(model.characters, c, word.index(c)) for c in dict.fromkeys(word)}
         return [symbols[c] for c in word]
     if reads_expressions(model.input_symbols):
-        return spelled(word, model.input_symbols, model.length)
+        return split_expression(word, model.input_symbols, model.length)
     if all(len(s) == 1 for s in model.input_symbols):
         return list(word)
     return word.split()
 
 
-def written(model: Model, symbols: Sequence[str]) -> str:
-    """Symbols as one string: joined if all are single characters, else separated by blanks.
+def join_symbols(model: Model, symbols: Sequence[str]) -> str:
+    """Return symbols as one string: joined if all are single characters, else separated by blanks.
 
     In a model of expressions, blanks separate only numbers.
     """
@@ -160,11 +160,11 @@ def _symbol_of(ranges: tuple[tuple[int, int, str], ...], character: str, positio
     return ranges[i][2]
 
 
-def _check_known(model: Model, symbols: list[str]) -> None:
-    known = set(model.input_symbols)
+def _check_symbols(model: Model, symbols: list[str]) -> None:
+    letters = set(model.input_symbols)
     for i, symbol in enumerate(symbols):
-        if symbol not in known:
-            shown = " ".join(model.input_symbols[:12]) + (" …" if len(model.input_symbols) > 12 else "")
+        if symbol not in letters:
+            examples = " ".join(model.input_symbols[:12]) + (" …" if len(model.input_symbols) > 12 else "")
             raise WordError(
-                f"{shortened(symbol)!r} at position {i} of the word is not an input symbol; use {shown or 'none'}"
+                f"{shortened(symbol)!r} at position {i} of the word is not an input symbol; use {examples or 'none'}"
             )

@@ -13,28 +13,35 @@ from typing import Any, Protocol, TypeVar
 
 from unmask.errors import ProblemError, WordError, message_of, shortened, shown_value
 from unmask.expressions import Expression
-from unmask.recurrences.rule_functions import LONGEST_REASON, arguments_text, at_line, called, check_function, in_line
+from unmask.recurrences.rule_functions import (
+    LONGEST_REASON,
+    arguments_text,
+    at_line,
+    call_rule,
+    check_function,
+    in_line,
+)
 from unmask.recurrences.slots import Case, Each, Mapped, Over, Read, Slots
 from unmask.recurrences.system import System
 from unmask.recurrences.unfolding import (
-    Fixed,
-    FromLetter,
-    FromSlot,
+    ConstantOperand,
     Key,
+    LetterOperand,
+    MappedOperand,
     Operand,
-    OverRange,
+    RangeOperand,
+    SlotOperand,
     SlotStep,
-    Through,
     Unfolding,
     slot_name,
 )
 
-ASKED_AGAIN = 16
+REPEATED_CALLS = 16
 """The number of combinations of values for which an interpreter calls a rule twice, to check that it is pure."""
 
 
 @dataclass(frozen=True, eq=False)
-class Interpreted:
+class SlotValues:
     """Slot values after the last step and, for a system that edits, after every step."""
 
     unfolding: Unfolding
@@ -101,7 +108,7 @@ class Interpreter:
             _ = self.unfolding.order
         _ = self.unfolding.answers
 
-    def run(self, word: Sequence[str]) -> Interpreted:
+    def run(self, word: Sequence[str]) -> SlotValues:
         """Return the value of every slot."""
         unfolding = self.unfolding
         letters = unfolding.system.letters
@@ -111,7 +118,7 @@ class Interpreter:
         if unknown is not None:
             raise WordError(f"{shortened(unknown)!r} is not a letter; use {shortened(' '.join(letters))}")
         history = list(self.evaluate(word, PlainValues()))
-        return Interpreted(unfolding, history[-1], history if unfolding.system.edits else [])
+        return SlotValues(unfolding, history[-1], history if unfolding.system.edits else [])
 
     def evaluate(self, word: Sequence[Content], domain: ValueDomain[Content]) -> Iterator[dict[Key, Content]]:
         """Yield the values of all slots: once or, for a system with steps, before the first and after every step."""
@@ -141,30 +148,30 @@ class Interpreter:
         group, case = self.unfolding.groups[key[0]], step.case
 
         def value(operand: Operand) -> Content:
-            if isinstance(operand, FromSlot):
+            if isinstance(operand, SlotOperand):
                 return values[operand.key]
-            if isinstance(operand, FromLetter):
+            if isinstance(operand, LetterOperand):
                 return word[operand.position]
-            if isinstance(operand, Fixed):
+            if isinstance(operand, ConstantOperand):
                 return domain.constant(operand.value)
-            if isinstance(operand, Through):
+            if isinstance(operand, MappedOperand):
                 content, read = value(operand.operand), operand.read
                 if isinstance(read, Each):  # the function of a read over a range iterates over the members itself
                     return content
-                return domain.apply(lambda arguments: mapped(read, *arguments), [content], key)
+                return domain.apply(lambda arguments: apply_map(read, *arguments), [content], key)
             return over_range(operand)
 
-        def over_range(operand: OverRange) -> Content:
+        def over_range(operand: RangeOperand) -> Content:
             over = operand.over
 
             def items(arguments: tuple[Any, ...]) -> frozenset:
-                return self._cached(over, arguments, lambda: found_by(over, arguments, key), key)
+                return self._cached(over, arguments, lambda: range_items(over, arguments, key), key)
 
             sets = [domain.apply(items, [value(inner) for inner in operands], key) for operands in operand.operands]
-            return domain.union(sets, lambda union: gathered(over, union), key)
+            return domain.union(sets, lambda union: range_result(over, union), key)
 
         def result(arguments: tuple[Any, ...]) -> Any:
-            return self._cached(case, arguments, lambda: result_of(group, case, arguments, key), key)
+            return self._cached(case, arguments, lambda: rule_result(group, case, arguments, key), key)
 
         return domain.apply(result, [value(operand) for operand in step.operands], key)
 
@@ -172,13 +179,13 @@ class Interpreter:
         call = id(rule), arguments
         if call not in self._called:
             result = compute()
-            if len(self._called) < ASKED_AGAIN:
-                check_function(lambda _: compute(), [(arguments, result)], what_gives(rule, _where(key)))
+            if len(self._called) < REPEATED_CALLS:
+                check_function(lambda _: compute(), [(arguments, result)], rule_description(rule, _where(key)))
             self._called[call] = result
         return self._called[call]
 
 
-def found_by(over: Over, arguments: tuple[Any, ...], where: Key | str) -> frozenset:
+def range_items(over: Over, arguments: tuple[Any, ...], where: Key | str) -> frozenset:
     """Return what a read over a range finds at one value of its index.
 
     For `collect` these are the items that its function returns. For `some` it is True if the function is true, for
@@ -188,7 +195,7 @@ def found_by(over: Over, arguments: tuple[Any, ...], where: Key | str) -> frozen
     choices = [as_set(value, read, over.line) if isinstance(read, Each) else (value,) for read, value in pairs]
     union: set[Any] = set()
     for chosen in product(*choices):
-        result = called(over.function, chosen, _where(where), over.line)
+        result = call_rule(over.function, chosen, _where(where), over.line)
         if over.kind == "collect":
             union |= _collection(over, result, where)
         elif bool(result) == (over.kind == "some"):
@@ -206,7 +213,7 @@ def as_set(value: Any, read: Read, line: str) -> frozenset:
     raise at_line(line, error)
 
 
-def mapped(read: Mapped, value: Any) -> Any:
+def apply_map(read: Mapped, value: Any) -> Any:
     """Return the result of the function of `.map` for a value, a set as a frozenset."""
     try:
         result = read.function(value)
@@ -234,14 +241,14 @@ def _collection(over: Over, result: Any, where: Key | str) -> set[Any]:
         ) from None
 
 
-def gathered(over: Over, union: set[Any] | frozenset) -> Any:
+def range_result(over: Over, union: set[Any] | frozenset) -> Any:
     """Return the argument of a rule for a read over a range: a truth value, or the set of all items."""
     return frozenset(union) if over.kind == "collect" else bool(union) == (over.kind == "some")
 
 
-def result_of(group: Slots, case: Case, arguments: tuple[Any, ...], where: Key | str) -> Any:
+def rule_result(group: Slots, case: Case, arguments: tuple[Any, ...], where: Key | str) -> Any:
     """Return the result of a rule, as it is listed among the values of the group."""
-    result = called(case.rule, arguments, _where(where), case.line)
+    result = call_rule(case.rule, arguments, _where(where), case.line)
     if isinstance(result, set):
         result = frozenset(result)
     try:
@@ -260,7 +267,7 @@ def result_of(group: Slots, case: Case, arguments: tuple[Any, ...], where: Key |
         ) from None
 
 
-def what_gives(rule: Case | Over, where: str) -> str:
+def rule_description(rule: Case | Over, where: str) -> str:
     """Return the name of the function of a rule, for error messages."""
     function = rule.rule if isinstance(rule, Case) else rule.function
     return f"the rule of {where}{in_line(function, rule.line)}"

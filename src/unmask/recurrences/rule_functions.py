@@ -51,11 +51,11 @@ def _line(number: int, file: str) -> str:
 
 
 LONGEST_REASON = 120  # characters of a rule's exception that are shown
-ASKED = 32  # repeated calls of the rule of a small table
-MOST_ASKED = 1024  # entries of a large table for which the rule is called again
+LEAST_REPEATED_CALLS = 32  # repeated calls of the rule of a small table
+MOST_REPEATED_CALLS = 1024  # entries of a large table for which the rule is called again
 
 
-def called(function: Callable[..., Any], arguments: tuple[Any, ...], where: str, line: str = "") -> Any:
+def call_rule(function: Callable[..., Any], arguments: tuple[Any, ...], where: str, line: str = "") -> Any:
     """Return the result of a function of the program; its exceptions become error messages."""
     try:
         return function(*arguments)
@@ -77,14 +77,14 @@ def called(function: Callable[..., Any], arguments: tuple[Any, ...], where: str,
 
 
 def check_function(
-    ask: Callable[[tuple[Any, ...]], Any],
+    call: Callable[[tuple[Any, ...]], Any],
     entries: Sequence[tuple[tuple[Any, ...], Any]],
     rule_name: str,
 ) -> None:
     """Raise if a rule returns a different value on a second call. The output of the second call is not shown."""
-    for arguments, first in islice(cycle(entries), max(len(entries), ASKED)):
+    for arguments, first in islice(cycle(entries), max(len(entries), LEAST_REPEATED_CALLS)):
         with redirect_stdout(StringIO()):
-            again = ask(arguments)
+            again = call(arguments)
         if again is not first and again != first:
             raise ProblemError(
                 f"{rule_name} returns {_value_text(first)} and then {_value_text(again)} "

@@ -17,7 +17,7 @@ from types import CodeType
 from typing import Any, Generic, Literal, TypeVar
 
 from unmask.errors import ProblemError, TooLarge, shown_value
-from unmask.expressions import Expression, Range, lifted
+from unmask.expressions import Expression, Range, as_expression
 from unmask.recurrences.rule_functions import line_of_caller
 
 Value = Hashable
@@ -41,10 +41,6 @@ class Read:
         """The reads inside this read."""
         return ()
 
-    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
-        """Call the visitor's method for this kind of read."""
-        raise NotImplementedError
-
     def or_else(self, value: Value) -> "Read":  # noqa: ARG002
         """Set the value for a letter or slot that does not exist; without it, a read out of range is an error."""
         hint = "; put it before .map(…)" if isinstance(self, Mapped) else ""
@@ -52,7 +48,7 @@ class Read:
 
     def map(self, function: Callable[[Any], Value]) -> "Read":
         """Apply a function to the value."""
-        return Mapped(self, _function(function), line_of_caller())
+        return Mapped(self, _require_function(function), line_of_caller())
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +59,7 @@ class Letter(Read):
     default: Any = _NOTHING
 
     def or_else(self, value: Value) -> "Letter":
-        return replace(self, default=_default(self, value))
-
-    @property
-    def places(self) -> tuple[Expression, ...]:
-        return (self.at,)
-
-    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
-        return visitor.letter(self, context)
+        return replace(self, default=_checked_default(self, value))
 
     def __str__(self) -> str:
         return f"letter({self.at})"
@@ -81,17 +70,14 @@ class Slot(Read):
     """The value of a slot: `cell[i, j]`."""
 
     group: "Slots"
-    places: tuple[Expression, ...]
+    indices: tuple[Expression, ...]
     default: Any = _NOTHING
 
     def or_else(self, value: Value) -> "Slot":
-        return replace(self, default=_default(self, value))
-
-    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
-        return visitor.slot(self, context)
+        return replace(self, default=_checked_default(self, value))
 
     def __str__(self) -> str:
-        return f"{self.group.name}[{', '.join(map(str, self.places))}]"
+        return f"{self.group.name}[{', '.join(map(str, self.indices))}]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,9 +86,6 @@ class Number(Read):
 
     expression: Expression
     among: tuple[int, ...]
-
-    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
-        return visitor.number(self, context)
 
     def __str__(self) -> str:
         return f"number({self.expression})"
@@ -120,9 +103,6 @@ class Choice(Read):
     def parts(self) -> tuple[Read, ...]:
         return (self.then, self.otherwise)
 
-    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
-        return visitor.choice(self, context)
-
     def __str__(self) -> str:
         return f"(if {self.condition} then {self.then} else {self.otherwise})"
 
@@ -139,9 +119,6 @@ class Mapped(Read):
     def parts(self) -> tuple[Read, ...]:
         return (self.read,)
 
-    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
-        return visitor.mapped(self, context)
-
     def __str__(self) -> str:
         return f"{self.read}.map(…)"
 
@@ -155,9 +132,6 @@ class Each(Read):
     @property
     def parts(self) -> tuple[Read, ...]:
         return (self.read,)
-
-    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
-        return visitor.each(self, context)
 
     def __str__(self) -> str:
         return f"each({self.read})"
@@ -178,39 +152,15 @@ class Over(Read):
     def parts(self) -> tuple[Read, ...]:
         return self.reads
 
-    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
-        return visitor.over(self, context)
-
     def __str__(self) -> str:
         return f"{self.kind}({self.range})"
 
 
 class ReadVisitor(Generic[Context, Result]):
-    """A function of a read and a context, with one method for every kind of read."""
+    """A function of a read and a context, with one method for every kind of read: `letter` for `Letter`, and so on."""
 
     def visit(self, read: Read, context: Context) -> Result:
-        return read.accept(self, context)
-
-    def letter(self, read: Letter, context: Context) -> Result:
-        raise NotImplementedError
-
-    def slot(self, read: Slot, context: Context) -> Result:
-        raise NotImplementedError
-
-    def number(self, read: Number, context: Context) -> Result:
-        raise NotImplementedError
-
-    def choice(self, read: Choice, context: Context) -> Result:
-        raise NotImplementedError
-
-    def mapped(self, read: Mapped, context: Context) -> Result:
-        raise NotImplementedError
-
-    def each(self, read: Each, context: Context) -> Result:
-        raise NotImplementedError
-
-    def over(self, read: Over, context: Context) -> Result:
-        raise NotImplementedError
+        return getattr(self, type(read).__name__.lower())(read, context)
 
 
 def read_parts(reads: "Sequence[Read]") -> Iterator[Read]:
@@ -222,17 +172,17 @@ def read_parts(reads: "Sequence[Read]") -> Iterator[Read]:
 
 def letter(at: Expression | int) -> Letter:
     """The letter at a position, counted from 0."""
-    return Letter(lifted(at))
+    return Letter(as_expression(at))
 
 
 def number(expression: Expression, among: Iterable[int] = (0, 1)) -> Number:
     """The value of an index expression, which must be one of a few numbers: for rules that depend on the position."""
-    return Number(lifted(expression), tuple(among))
+    return Number(as_expression(expression), tuple(among))
 
 
 def pick(condition: Expression, then: Read, otherwise: Read) -> Choice:
     """One of two reads, by a condition in the indices: `pick(i < N, letter(i), node[i - N])`."""
-    return Choice(lifted(condition), *as_reads((then, otherwise)))
+    return Choice(as_expression(condition), *as_reads((then, otherwise)))
 
 
 def each(read: Read) -> Each:
@@ -285,7 +235,7 @@ def _instead_of_read(value: object) -> str:
     return ""
 
 
-def _default(read: Read, value: Value) -> Value:
+def _checked_default(read: Read, value: Value) -> Value:
     """Check and return the value of `or_else`, a constant that is used where nothing can be read."""
     if isinstance(value, Read | Expression):
         raise ProblemError(
@@ -293,7 +243,7 @@ def _default(read: Read, value: Value) -> Value:
             f"write pick(condition, {read}, {value if isinstance(value, Read) else f'number({value})'}), "
             "where the condition says for which indices the first one exists"
         )
-    return _fixed(value, f"{read}.or_else(…)")
+    return _require_hashable(value, f"{read}.or_else(…)")
 
 
 def subsets(items: Iterable[Value]) -> tuple[frozenset, ...]:
@@ -351,20 +301,20 @@ class Slots:
             raise TooLarge(f"{name} has more than {MOST_VALUES:,} values; split them among several groups of slots")
         self.rules, self.starts = [], []
         for value in self.values:
-            if isinstance(_fixed(value, name), Expression):
+            if isinstance(_require_hashable(value, name), Expression):
                 raise ProblemError(f"{_VALUES.format(name)}, and {value} is a formula; store a number as its digits")
         if not self.values or len(set(self.values)) < len(self.values):
             raise ProblemError(f"the values of {name} must be distinct, and at least one, not {list(self.values)!r}")
         self.shown = _symbols_of_values(name, self.values, show)
 
     def __getitem__(self, at: Expression | int | tuple[Expression | int, ...]) -> Slot:
-        places = at if isinstance(at, tuple) else (at,)
-        if len(places) != len(self.ranges):
+        indices = at if isinstance(at, tuple) else (at,)
+        if len(indices) != len(self.ranges):
             raise ProblemError(
-                f"{self.name} has {len(self.ranges)} indices, but {len(places)} are given; give one value "
+                f"{self.name} has {len(self.ranges)} indices, but {len(indices)} are given; give one value "
                 "for each index"
             )
-        return Slot(self, tuple(lifted(index) for index in places))
+        return Slot(self, tuple(map(as_expression, indices)))
 
     def rule(self, reads: Reads, rule: Rule, *, where: Expression | None = None) -> None:
         """Add a rule for the value of a slot; the first rule whose condition holds counts."""
@@ -379,7 +329,7 @@ class Slots:
 
 
 def _case(reads: Reads, rule: Rule, where: Expression | None, line: str) -> Case:
-    return Case(as_reads(reads), _function(rule), _condition(where), line)
+    return Case(as_reads(reads), _require_function(rule), _condition(where), line)
 
 
 def _over(
@@ -392,18 +342,18 @@ def _over(
 ) -> Over:
     if not isinstance(over, Range):
         raise ProblemError(f"{kind}(…) needs a range such as k.range(N); {over} is not a range")
-    return Over(kind, over, as_reads(reads), _function(function), _condition(where), line)
+    return Over(kind, over, as_reads(reads), _require_function(function), _condition(where), line)
 
 
 def _condition(where: Expression | None) -> Expression | None:
     """A condition as an expression. In Python, `~(i == 0)` is the number -1, which would hold everywhere."""
     if where is None:
         return None
-    condition = lifted(where)
-    return lifted(False) if condition.operator == "constant" and condition.value < 0 else condition
+    condition = as_expression(where)
+    return as_expression(False) if condition.operator == "constant" and condition.value < 0 else condition
 
 
-def _function(function: Rule) -> Rule:
+def _require_function(function: Rule) -> Rule:
     if not callable(function):
         raise ProblemError(
             f"a rule must be a function of the values that are read, and {shown_value(function)} is not a function; "
@@ -490,11 +440,11 @@ def _as_ranges(ranges: Range | Sequence[Range], name: str) -> tuple[Range, ...]:
     return listed
 
 
-def _fixed(value: Any, of: str) -> Value:
+def _require_hashable(value: Any, of: str) -> Value:
     """Return the value if it is hashable, so that it can be looked up in a table; else raise."""
     try:
         hash(value)
-    except Exception:  # a TypeError, or whatever the `__hash__` of the program raises
+    except Exception:  # a TypeError, or any other error of `__hash__`
         raise ProblemError(
             f"the value {shown_value(value)} of {of} can change, so it cannot be looked up; use a tuple or a frozenset"
         ) from None

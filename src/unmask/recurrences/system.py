@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from unmask.errors import ProblemError, shown_value
-from unmask.expressions import Expression, Range, lifted
+from unmask.expressions import Expression, Range, as_expression
 from unmask.recurrences.rule_functions import line_of_caller, value_name
 from unmask.recurrences.slots import (
     Case,
@@ -62,7 +62,7 @@ class System:
             if not isinstance(group, Slots):
                 raise ProblemError(f"the groups of a program are Slots(…); {group} is not one; list groups only")
         self.answers = _as_answers(answer)
-        self.steps = None if steps is None else lifted(steps)
+        self.steps = None if steps is None else as_expression(steps)
         self.name = name
         self.line = line_of_caller()
         self._names = {group.name: group for group in self.groups}
@@ -93,7 +93,7 @@ class System:
             raise ProblemError(f"the answer is in {self.answer_group.name}, which is not among the groups; list it")
         if not isinstance(self.answers, Slots):
             for slot in self.answers:
-                _check_names(slot.places, set(), f"the answer {slot}")
+                _check_names(slot.indices, set(), f"the answer {slot}")
         for group in self.groups:
             self._check_group(group)
 
@@ -146,24 +146,24 @@ class _ReadCheck(ReadVisitor[_Scope, None]):
         self.system = system
 
     def letter(self, read: Letter, context: _Scope) -> None:
-        self._names(context, read.at)
+        self._check_names(context, read.at)
 
     def slot(self, read: Slot, context: _Scope) -> None:
         if read.group not in self.system.groups:
             raise ProblemError(f"{context.where} reads {read.group.name}, which is not among the groups; list it")
-        self._names(context, *read.places)
+        self._check_names(context, *read.indices)
 
     def number(self, read: Number, context: _Scope) -> None:
-        self._names(context, read.expression)
+        self._check_names(context, read.expression)
 
     def choice(self, read: Choice, context: _Scope) -> None:
-        self._no_each_inside(read, context)
-        self._names(context, read.condition)
+        self._check_no_each_inside(read, context)
+        self._check_names(context, read.condition)
         self.visit(read.then, context)
         self.visit(read.otherwise, context)
 
     def mapped(self, read: Mapped, context: _Scope) -> None:
-        self._no_each_inside(read, context)
+        self._check_no_each_inside(read, context)
         if isinstance(read.read, Over):
             raise ProblemError(f"{context.where} maps a read over a range; let the rule do that")
         self.visit(read.read, context)
@@ -180,14 +180,14 @@ class _ReadCheck(ReadVisitor[_Scope, None]):
         _check_range(read.range, context.index_names, f"the range of {read.range.name} in {where}")
         inner = _Scope(context.group, context.index_names | {read.range.name}, inside=True)
         if read.where is not None:
-            self._names(inner, read.where)
+            self._check_names(inner, read.where)
         for inner_read in read.reads:
             self.visit(inner_read, inner)
 
-    def _names(self, context: _Scope, *expressions: Expression) -> None:
+    def _check_names(self, context: _Scope, *expressions: Expression) -> None:
         _check_names(expressions, context.index_names, context.where)
 
-    def _no_each_inside(self, read: Read, context: _Scope) -> None:
+    def _check_no_each_inside(self, read: Read, context: _Scope) -> None:
         if context.inside and any(isinstance(inner_read, Each) for inner_read in read_parts((read,))):
             raise ProblemError(
                 f"{context.where} has each(…) inside {read}; "

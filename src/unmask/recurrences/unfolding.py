@@ -35,28 +35,28 @@ Key = tuple[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class FromLetter:
+class LetterOperand:
     """An operand that is the letter at a position of the word."""
 
     position: int
 
 
 @dataclass(frozen=True)
-class FromSlot:
+class SlotOperand:
     """An operand that is the value of a slot."""
 
     key: Key
 
 
 @dataclass(frozen=True)
-class Fixed:
+class ConstantOperand:
     """An operand that is always the same value."""
 
     value: Any
 
 
 @dataclass(frozen=True, eq=False)
-class Through:
+class MappedOperand:
     """An operand of `.map` or each(…): a function of it, or its members."""
 
     operand: "Operand"
@@ -64,15 +64,18 @@ class Through:
 
 
 @dataclass(frozen=True, eq=False)
-class OverRange:
-    """The operands of a read over a range: a tuple for each index that its condition admits; `span` counts all."""
+class RangeOperand:
+    """The operands of a read over a range: a tuple for each index at which its condition holds.
+
+    `span` is the number of all indices of the range.
+    """
 
     over: Over
     operands: tuple[tuple["Operand", ...], ...]
     span: int
 
 
-Operand = FromLetter | FromSlot | Fixed | Through | OverRange
+Operand = LetterOperand | SlotOperand | ConstantOperand | MappedOperand | RangeOperand
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,9 +132,9 @@ class Unfolding:
         else:
             keys = [self._answer(slot) for slot in self.system.answers]
         if not keys:
-            raise self._of_system(f"has no answer at N = {self.length}: {self.system.answer_group} is empty")
+            raise self._system_error(f"has no answer at N = {self.length}: {self.system.answer_group} is empty")
         if len(set(keys)) < len(keys):
-            raise self._of_system(f"names one slot twice as its answer at N = {self.length}; name it once")
+            raise self._system_error(f"names one slot twice as its answer at N = {self.length}; name it once")
         return keys
 
     @cached_property
@@ -140,18 +143,18 @@ class Unfolding:
         assert self.system.steps is not None
         steps = int(self.system.steps.evaluate({"N": self.length}))
         if steps < 1:
-            raise self._of_system(f"takes {steps} steps at N = {self.length}; it must take at least 1")
+            raise self._system_error(f"takes {steps} steps at N = {self.length}; it must take at least 1")
         return steps
 
     def read_slots(self, key: Key) -> Iterator[Key]:
         """The slots that a slot reads."""
-        return (leaf.key for leaf in leaves_in(self.rules[key].operands) if isinstance(leaf, FromSlot))
+        return (leaf.key for leaf in leaves_in(self.rules[key].operands) if isinstance(leaf, SlotOperand))
 
     @cached_property
     def unread_letters(self) -> list[int]:
         """The positions of the word that no slot reads, counted from 0."""
         steps = [*self.rules.values(), *(self.starts.values() if self.system.edits else ())]
-        read = {leaf.position for step in steps for leaf in leaves_in(step.operands) if isinstance(leaf, FromLetter)}
+        read = {leaf.position for step in steps for leaf in leaves_in(step.operands) if isinstance(leaf, LetterOperand)}
         return [position for position in range(self.length) if position not in read]
 
     @cached_property
@@ -174,7 +177,7 @@ class Unfolding:
                     finished[child] = False
                     path.append((child, self.read_slots(child)))
                 elif not finished[child]:
-                    self._refuse_cycle([k for k, _ in path], child)
+                    self._raise_cycle([k for k, _ in path], child)
         return order
 
     @cached_property
@@ -201,9 +204,9 @@ class Unfolding:
 
     def weight(self, key: Key) -> int:
         """1, plus the number of indices of its reads over a range, including those that a condition excludes."""
-        return 1 + sum(operand.span for operand in self.rules[key].operands if isinstance(operand, OverRange))
+        return 1 + sum(operand.span for operand in self.rules[key].operands if isinstance(operand, RangeOperand))
 
-    def _refuse_cycle(self, path: list[Key], again: Key) -> None:
+    def _raise_cycle(self, path: list[Key], again: Key) -> None:
         cycle = [*path[path.index(again) :], again]
         listed = cycle if len(cycle) <= 5 else [*cycle[:3], *cycle[-2:]]
         arrows = " reads ".join(map(slot_name, listed[:3])) + (" reads … reads " if len(cycle) > 5 else "")
@@ -261,15 +264,15 @@ class Unfolding:
             )
 
     def _answer(self, slot: Slot) -> Key:
-        key = (slot.group.name, tuple(int(index.evaluate({"N": self.length})) for index in slot.places))
+        key = (slot.group.name, tuple(int(index.evaluate({"N": self.length})) for index in slot.indices))
         if not self.exists(key):
-            raise self._of_system(
+            raise self._system_error(
                 f"has no answer at N = {self.length}: there is no {slot_name(key)}; "
                 "correct its index, or use another length"
             )
         return key
 
-    def _of_system(self, problem: str) -> UnmaskError:
+    def _system_error(self, problem: str) -> UnmaskError:
         return at_line(self.system.line, ProblemError(f"{self.system.name} {problem}"))
 
 
@@ -289,17 +292,19 @@ class _OperandOf(ReadVisitor[_SlotIndices, Operand]):
     def letter(self, read: Letter, context: _SlotIndices) -> Operand:
         position, length = int(read.at.evaluate(context.values)), self.unfolding.length
         if 0 <= position < length:
-            return FromLetter(position)
-        return self._missing(read, f"letter {position} of a word of {length}", context)
+            return LetterOperand(position)
+        return self._default_or_raise(read, f"letter {position} of a word of {length}", context)
 
     def slot(self, read: Slot, context: _SlotIndices) -> Operand:
-        source = (read.group.name, tuple(int(index.evaluate(context.values)) for index in read.places))
-        return FromSlot(source) if self.unfolding.exists(source) else self._missing(read, slot_name(source), context)
+        source = (read.group.name, tuple(int(index.evaluate(context.values)) for index in read.indices))
+        if self.unfolding.exists(source):
+            return SlotOperand(source)
+        return self._default_or_raise(read, slot_name(source), context)
 
     def number(self, read: Number, context: _SlotIndices) -> Operand:
         value = int(read.expression.evaluate(context.values))
         if value in read.among:
-            return Fixed(value)
+            return ConstantOperand(value)
         raise ProblemError(
             f"at N = {self.unfolding.length} {slot_name(context.key)} has {read.expression} = {value}, "
             f"which is not among {list(read.among)}; add it there"
@@ -309,10 +314,10 @@ class _OperandOf(ReadVisitor[_SlotIndices, Operand]):
         return self.visit(read.then if read.condition.evaluate(context.values) else read.otherwise, context)
 
     def mapped(self, read: Mapped, context: _SlotIndices) -> Operand:
-        return Through(self.visit(read.read, context), read)
+        return MappedOperand(self.visit(read.read, context), read)
 
     def each(self, read: Each, context: _SlotIndices) -> Operand:
-        return Through(self.visit(read.read, context), read)
+        return MappedOperand(self.visit(read.read, context), read)
 
     def over(self, read: Over, context: _SlotIndices) -> Operand:
         first, last = (int(end.evaluate(context.values)) for end in (read.range.first, read.range.last))
@@ -322,11 +327,11 @@ class _OperandOf(ReadVisitor[_SlotIndices, Operand]):
             inner = _SlotIndices(context.key, {**context.values, read.range.name: value})
             if read.where is None or read.where.evaluate(inner.values):
                 operands.append(tuple(self.visit(inner_read, inner) for inner_read in read.reads))
-        return OverRange(read, tuple(operands), max(0, last - first))
+        return RangeOperand(read, tuple(operands), max(0, last - first))
 
-    def _missing(self, read: Letter | Slot, missing: str, context: _SlotIndices) -> Operand:
+    def _default_or_raise(self, read: Letter | Slot, missing: str, context: _SlotIndices) -> Operand:
         if has_default(read):
-            return Fixed(read.default)
+            return ConstantOperand(read.default)
         own_names = {"N", *(over.name for over in self.unfolding.groups[context.key[0]].ranges)}
         extra = [f"{name} = {value}" for name, value in context.values.items() if name not in own_names]
         at = f" with {', '.join(extra)}" if extra else ""
@@ -336,12 +341,12 @@ class _OperandOf(ReadVisitor[_SlotIndices, Operand]):
         )
 
 
-def leaves_in(operands: Sequence[Operand]) -> Iterator[FromLetter | FromSlot | Fixed]:
+def leaves_in(operands: Sequence[Operand]) -> Iterator[LetterOperand | SlotOperand | ConstantOperand]:
     """The letters, slots and constants among operands, in their order."""
     for operand in operands:
-        if isinstance(operand, Through):
+        if isinstance(operand, MappedOperand):
             yield from leaves_in((operand.operand,))
-        elif isinstance(operand, OverRange):
+        elif isinstance(operand, RangeOperand):
             for listed in operand.operands:
                 yield from leaves_in(listed)
         else:

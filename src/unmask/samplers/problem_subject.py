@@ -19,7 +19,7 @@ from unmask.reasoners.cached_run import CachePolicy, CanvasLayout, cached_run
 from unmask.reasoners.run_words import run_batch
 from unmask.samplers.predictors import CompiledPredictor
 from unmask.samplers.sampling_loop import Sample, Write, masks
-from unmask.verification.outcomes import outcome_of_symbols
+from unmask.verification.model_outcomes import outcome_of_symbols
 from unmask.verification.words.references import answer_count
 from unmask.weights.kinds import DIFFUSION, Kind
 

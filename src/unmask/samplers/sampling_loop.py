@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unmask.errors import UnmaskError
-from unmask.limits import check, foresee
+from unmask.limits import check, check_memory
 from unmask.samplers.rule_interface import Beliefs, Chance, Drawn, Predictor, Sampler, State, starts_from_noise
 
 MOST_PASSES = 100_000
@@ -112,4 +112,4 @@ def _check_size(label: str, histories: list[np.ndarray]) -> None:
         raise UnmaskError(f"{label} is not finished after {MOST_PASSES:,} passes; give it fewer steps")
     rows, slots = histories[0].shape
     description = f"{label} with {len(histories) + 1:,} canvases of {rows} × {slots} slots"
-    foresee((len(histories) + 1) * histories[0].nbytes, description)
+    check_memory((len(histories) + 1) * histories[0].nbytes, description)

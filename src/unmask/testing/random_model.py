@@ -30,7 +30,7 @@ LONGEST = 64
 
 
 @dataclass(frozen=True)
-class Sizes:
+class RandomSizes:
     """The sizes of a random model; those that are not given are drawn from the seed."""
 
     padding: int
@@ -102,7 +102,7 @@ def random_model(
         raise TooLarge(f"random models read words of length 0 … {LONGEST}, not {length}")
     for attempt in range(ATTEMPTS):
         draws = Draws(seed, KINDS.index(kind), length, precision, attempt)
-        sizes = Sizes(
+        sizes = RandomSizes(
             padding=padding if padding is not None else draws.integer(0 if kind == "plt" and length else 1, 4),
             steps=steps if steps is not None else draws.integer(1 if kind == "plt" else 2, 4),
             layers=layers if layers is not None else draws.integer(1, 2),
@@ -133,7 +133,9 @@ def all_words(model: Model) -> np.ndarray:
     return np.array(words, dtype=np.int64).reshape(len(words), model.length)
 
 
-def _draw(draws: Draws, kind: Kind, length: int, precision: Precision, sizes: Sizes, stochastic: bool | None) -> Model:
+def _draw(
+    draws: Draws, kind: Kind, length: int, precision: Precision, sizes: RandomSizes, stochastic: bool | None
+) -> Model:
     specials = {
         **dict.fromkeys(DIFFUSION, ("m",)),
         "plt": ("□",),
@@ -179,7 +181,7 @@ def _random_transformer(
     draws: Draws,
     kind: Kind,
     precision: Precision,
-    sizes: Sizes,
+    sizes: RandomSizes,
     rows: int,
     symbols: int,
     outputs: int,

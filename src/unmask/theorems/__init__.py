@@ -1,10 +1,11 @@
-"""Weights to weights: one file per theorem that relates two frameworks, under the theorem's stem.
+"""Model of one kind → model of another kind: one file per theorem that relates two frameworks.
 
-A converter gets a `Model` of one kind, or a `Transformer`, and returns a `Conversion`: the model of the other kind, and
-an `Alignment` that says where it holds every state of its source. Each file defines a `Theorem` with its label, its
-converter and the most that the result may use (`Price`). `all_theorems` lists them all and finds the shortest route
-from kind to kind. `conversion_checks` runs random models through a converter. `causal_and_unmasked` is about attention,
-`cot_to_ac0` about circuits, `mdm_speed_up` about several steps in one pass.
+A converter takes a `Model` of one kind and returns a `Conversion`: the model of the other kind, and an `Alignment` that
+says where this model stores each state of its source. A few converters take a single `Transformer`
+(`causal_and_unmasked`). Each file defines a `Theorem`: the label in the paper, the converter, and a bound on the size
+of its result (`Price`). `all_theorems` lists the theorems and finds the shortest route between two kinds.
+`conversion_checks` compares random models with their conversions. `cot_to_ac0` returns circuits, and `mdm_speed_up`
+runs several steps in one pass.
 
-Converters write a `Program` around their source (`programs.simulation`) and assemble it.
+A converter writes a `Program` around the layers of its source (`programs.simulation`) and assembles it.
 """

@@ -1,4 +1,4 @@
-"""Every theorem that is a converter, and the shortest chain of them from one kind to another."""
+"""The list of all theorems that are converters, and the shortest chain of them from one kind to another."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ VARIANTS: tuple[Theorem, ...] = (
     COT_TO_MDM_MIRRORED,
     MDM_SPEED_UP,
 )
-"""Other forms of a conversion, used only if requested by name."""
+"""Other converters, which are used only if they are requested by name."""
 
 TRANSFORMER_THEOREMS: tuple[TransformerTheorem, ...] = (
     UNMASKED_TO_CAUSAL,
@@ -53,43 +53,43 @@ TRANSFORMER_THEOREMS: tuple[TransformerTheorem, ...] = (
 
 
 def route(source: Kind, target: Kind) -> list[Theorem]:
-    """Return the shortest chain of theorems; among equals, the one that comes first in THEOREMS."""
-    came: dict[Kind, Theorem | None] = {source: None}
+    """Return the shortest chain of theorems between two kinds; ties are broken by the order of THEOREMS."""
+    last_theorem: dict[Kind, Theorem | None] = {source: None}
     waiting = deque([source])
     while waiting:
         kind = waiting.popleft()
         for theorem in THEOREMS:
-            if theorem.source == kind and theorem.target not in came:
-                came[theorem.target] = theorem
+            if theorem.source == kind and theorem.target not in last_theorem:
+                last_theorem[theorem.target] = theorem
                 waiting.append(theorem.target)
     chain: list[Theorem] = []
-    while (step := came.get(target)) is not None:
-        chain.insert(0, step)
-        target = step.source
+    while (theorem := last_theorem.get(target)) is not None:
+        chain.insert(0, theorem)
+        target = theorem.source
     if not chain or chain[0].source != source:
         raise UnmaskError(f"the model is of kind {source} already; name another kind")
     return chain
 
 
-def with_option(stem: str) -> tuple[Theorem, ...]:
-    """Return the theorem that a stem with an option names, such as `mdm_speed_up:3`."""
+def theorem_with_option(stem: str) -> tuple[Theorem, ...]:
+    """Return the theorem that a stem with an option names, such as `mdm_speed_up:3`; empty for any other stem."""
     name, _, factor = stem.partition(":")
     return (speed_up_by(int(factor)),) if name == STEM and factor.isascii() and factor.isdigit() else ()
 
 
 def named_theorem(stem: str, source: Kind, target: Kind) -> Theorem:
-    """Return the theorem of that stem, if it leads from one kind to the other."""
-    for theorem in (*THEOREMS, *VARIANTS, *with_option(stem)):
+    """Return the theorem with this stem; raise if it does not convert `source` to `target`."""
+    for theorem in (*THEOREMS, *VARIANTS, *theorem_with_option(stem)):
         if theorem.stem == stem:
             if (theorem.source, theorem.target) != (source, target):
                 raise UnmaskError(f"{stem} takes {theorem.source} to {theorem.target}, not {source} to {target}")
             return theorem
-    known = ", ".join(theorem.stem for theorem in (*THEOREMS, *VARIANTS))
-    raise UnmaskError(f"unknown conversion {stem!r}; use one of {known}")
+    stems = ", ".join(theorem.stem for theorem in (*THEOREMS, *VARIANTS))
+    raise UnmaskError(f"unknown conversion {stem!r}; use one of {stems}")
 
 
 def convert(model: Model, target: Kind, *, by: str | None = None) -> Iterator[tuple[Theorem, Conversion]]:
-    """Yield every hop of a conversion as it is made."""
+    """Yield each theorem of the chain with its conversion, one after the other."""
     chain = route(model.kind, target) if by is None else [named_theorem(by, model.kind, target)]
     for theorem in chain:
         conversion = theorem.convert(model)

@@ -1,4 +1,4 @@
-"""Check converters on random saturating sources: the whole aligned state after every step, and the price."""
+"""Check converters on random saturating sources: the aligned states after every step, and the bound on the size."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,7 +26,7 @@ class ConversionDisagreement:
 
     seed: int
     word: list[str]
-    what: Difference | str
+    difference: Difference | str
 
 
 def check_source(
@@ -38,7 +38,7 @@ def check_source(
     tape: Tape | None = None,
     engine: Engine | None = None,
 ) -> ConversionDisagreement | None:
-    """Run both on a few words; return the first disagreement, or None."""
+    """Run source and conversion on a few words; return the first disagreement, or None."""
     engine = engine or ReferenceEngine()
     sampled = sample_words(source, Draws(seed, 1), words)
     outcomes = (_outcomes(model, sampled, engine, tape) for model in (source, conversion.model))
@@ -71,7 +71,7 @@ def check_theorem(
     growth: bool = True,
     **sizes: Any,
 ) -> list[ConversionDisagreement]:
-    """Convert random models of many shapes; return every disagreement, and assert the price and its growth.
+    """Convert random models of many shapes; return all disagreements, and assert the bound on the size and its growth.
 
     `growth` is False for a conversion whose width is not logarithmic for all sources.
     """
@@ -90,7 +90,10 @@ def check_theorem(
 
 
 def _outcomes(model: Model, words: np.ndarray, engine: Engine, tape: Tape | None) -> list[Trace | AttendsToNothing]:
-    """Return the trace of each word, or its division by zero; words run together unless one of them divides by zero."""
+    """Return the trace of each word, or its division by zero.
+
+    The words run as one batch, unless one of them divides by zero.
+    """
     try:
         return [*run_batch(model, words, engine=engine, tape=tape, record=True)]
     except AttendsToNothing as error:
@@ -125,30 +128,31 @@ def layer_streams(transformer: Transformer, tokens: np.ndarray) -> list[np.ndarr
 
 
 def transformer_disagreement(source: Transformer, conversion: TransformerConversion, tokens: np.ndarray) -> str | None:
-    """Return where the conversion first differs from its source, or None."""
-    ours = layer_streams(source, tokens)
-    theirs = layer_streams(conversion.transformer, conversion.padded(tokens))
-    if ours is None or theirs is None:
-        return None if ours is theirs else f"only the {'conversion' if ours else 'source'} divides by zero"
-    for held in conversion.held:
-        here, there = held.rows
-        left = ours[held.layer][:, here]
-        right = theirs[held.after][:, there][:, :, held.columns]
-        if not np.array_equal(left, right):
-            word, row, column = np.argwhere(left != right)[0]
-            return f"word {word}, after layer {held.layer}, row {here[row]} in row {there[row]}, column {column}"
-    here, there = conversion.held[-1].rows
-    left, right = (
-        ReferenceEngine().session(t).logits(stream[-1][:, rows])
-        for t, stream, rows in ((source, ours, here), (conversion.transformer, theirs, there))
-    )
-    return None if np.array_equal(left, right) else "the logits differ"
+    """Describe the first difference between the conversion and its source; None if there is none."""
+    source_streams = layer_streams(source, tokens)
+    streams = layer_streams(conversion.transformer, conversion.padded(tokens))
+    if source_streams is None or streams is None:
+        if source_streams is streams:
+            return None
+        return f"only the {'conversion' if source_streams else 'source'} divides by zero"
+    for location in conversion.streams:
+        source_rows, rows = location.rows
+        expected = source_streams[location.layer][:, source_rows]
+        actual = streams[location.after][:, rows][:, :, location.columns]
+        if not np.array_equal(expected, actual):
+            word, i, column = np.argwhere(expected != actual)[0]
+            where = f"row {source_rows[i]} in row {rows[i]}, column {column}"
+            return f"word {word}, after layer {location.layer}, {where}"
+    source_rows, rows = conversion.streams[-1].rows
+    expected = ReferenceEngine().session(source).logits(source_streams[-1][:, source_rows])
+    actual = ReferenceEngine().session(conversion.transformer).logits(streams[-1][:, rows])
+    return None if np.array_equal(expected, actual) else "the logits differ"
 
 
 def check_transformers(
     theorem: TransformerTheorem, attention: Attention, seeds: range, *, precision: int, **sizes: Any
 ) -> tuple[list[tuple[int, str]], int]:
-    """Return every disagreement, and how many sources divide by zero."""
+    """Return all disagreements as (seed, description), and the number of sources that divide by zero."""
     disagreements, divided = [], 0
     for seed in seeds:
         source = random_transformer(seed, attention, precision=precision, **sizes)
@@ -156,9 +160,9 @@ def check_transformers(
         rows = tokens.shape[1]
         conversion = theorem.convert(source, rows)
         assert conversion.price.within(theorem.bound(source, rows)), (seed, conversion.price)
-        assert [h.layer for h in conversion.held[:-1]] == list(range(len(source.layers) + 1))
+        assert [location.layer for location in conversion.streams[:-1]] == list(range(len(source.layers) + 1))
         divided += layer_streams(source, tokens) is None
-        wrong = transformer_disagreement(source, conversion, tokens)
-        if wrong:
-            disagreements.append((seed, wrong))
+        disagreement = transformer_disagreement(source, conversion, tokens)
+        if disagreement:
+            disagreements.append((seed, disagreement))
     return disagreements, divided

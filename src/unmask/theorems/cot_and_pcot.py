@@ -26,7 +26,7 @@ from unmask.weights.model import Model, Price
 from unmask.weights.size_limits import check_steps
 
 STREAM = "model"
-"""The register that holds the stream of the source."""
+"""The register of the source's stream."""
 
 
 def cot_to_pcot_bound(source: SourceSize) -> Price:
@@ -35,17 +35,17 @@ def cot_to_pcot_bound(source: SourceSize) -> Price:
 
 
 def cot_to_pcot_programs(source: ConversionSource) -> dict[str, Program]:
-    """The program of every N for a source, whatever its weights and the number of its steps."""
-    given = source.transformers["model"]
+    """Return the program in N for any source."""
+    transformer = source.transformers["model"]
     mask = len(source.symbols)
     vocabulary = (*source.symbols, free_name(SPECIAL_NAMES["mask"], source.symbols))
 
     program = program_in_length(vocabulary, len(vocabulary), N + source.begin + source.steps, "causal")
     masked = program.register("masked")
-    here = program.code("here", n)
+    row_code = program.code("here", n)
     before = program.code("row before", (n - 1).positive_part())
-    simulation = Simulation.of(program, given, STREAM, source_positions(given, n))
-    final = program.register("final", column_labels(given))
+    simulation = Simulation.of(program, transformer, STREAM, source_positions(transformer, n))
+    final = program.register("final", column_labels(transformer))
     simulation.embed_symbols(program)
     program.embed(mask, masked)
 
@@ -54,7 +54,7 @@ def cot_to_pcot_programs(source: ConversionSource) -> dict[str, Program]:
 
     for number in range(simulation.depth):
         simulation.layer(number, program.layer(), guard)
-    lookup(program.layer(), before, here).copy(simulation.work, final)
+    lookup(program.layer(), before, row_code).copy(simulation.work, final)
     simulation.read_out(program, final)
     program.read_out(mask, program.one, -B)  # the last symbol: it loses even a tie at -B
     return {"model": program}
@@ -64,16 +64,16 @@ def cot_to_pcot(source: Model) -> Conversion:
     """Return the parallel chain of thought of a chain of thought, one symbol per step (prop:cot-as-pcot, first half).
 
     Statement:    CoT[T] ⊆ pCoT[T, T]: a chain of thought is a parallel one whose blocks have one symbol.
-    Construction: the rows before the mask are those of the source, which cannot see the mask: attention is causal. One
-                  more layer lets every row LOOKUP the row before it, so that the mask row holds what the source's last
-                  row holds, and the logits are read from there. The mask row itself is BOOSTed: it may attend anywhere,
-                  but must not divide by zero.
+    Construction: the rows before the mask are those of the source. They cannot see the mask, since attention is causal.
+                  In one more layer every row LOOKUPs the row before it. Then the mask row has the stream of the
+                  source's last row, and the logits are computed from it. The mask row itself has BOOST: it may attend
+                  to any row, but must not divide by zero.
     Bounds:       T steps, T symbols (P' = 1), L + 1 layers, one symbol more, width 2D + 2⌈log2(N + T)⌉ + 2.
     Exactness:    bit by bit, for p >= 1.
-    Deviations:   none; the source always has a row to read (an input or its begin symbol).
+    Deviations:   none. The source always has a row to read: an input row or its begin symbol.
     """
-    made = programs_at(cot_to_pcot_programs(ConversionSource.of(source)), source.length)
-    program = made["model"]
+    programs = programs_at(cot_to_pcot_programs(ConversionSource.of(source)), source.length)
+    program = programs["model"]
     simulation = Simulation(source.transformers["model"], program.columns(STREAM))
     model = converted(
         source,
@@ -82,7 +82,7 @@ def cot_to_pcot(source: Model) -> Conversion:
         block=1,
         vocabulary=program.symbols,
         mask=program.symbols[-1],
-        transformers=assemble_all(made, source.precision),
+        transformers=assemble_all(programs, source.precision),
     )
     return Conversion(model, _chain_alignment(source, simulation))
 
@@ -119,28 +119,29 @@ def pcot_to_cot_bound(source: SourceSize, *, answer_only: bool = False) -> Price
 
 
 def chain_steps(padding: int, block: int, *, answer_only: bool) -> int:
-    """Two symbols for each; of the last block only the scratch symbols and one more, if the answer is enough."""
+    """Return two steps for each symbol; with `answer_only`, all but one symbol of the last block take one."""
     return 2 * padding - (block - 1 if answer_only else 0)
 
 
 def pcot_to_cot(source: Model, *, answer_only: bool = False) -> Conversion:
     """Return the chain of thought of a parallel one, in twice the steps (prop:cot-as-pcot, second half).
 
-    Statement:    pCoT[T, P] ⊆ CoT[2P]: a parallel chain of thought is a sequential one with two symbols for each of
-                  its.
-    Construction: for each block of P' symbols the chain first writes P' scratch symbols, whose rows stand for the masks
-                  of that block, then the P' symbols themselves, each predicted from the scratch row of its position. A
-                  scratch row sees the given rows, the symbols of earlier blocks, and the scratch rows of its own block
-                  up to itself; a symbol sees symbols only. `answer_only`: of the last block the chain writes the
-                  scratch symbols and the very last symbol, which is all that acceptance reads
+    Statement:    pCoT[T, P] ⊆ CoT[2P]: a parallel chain of thought is simulated by a sequential one that writes two
+                  symbols for each symbol.
+    Construction: for each block of P' symbols the chain first writes P' scratch symbols, whose rows simulate the masks
+                  of that block. Then it writes the P' symbols themselves, each predicted from the scratch row of its
+                  position. A scratch row sees the input rows, the symbols of earlier blocks, and the scratch rows of
+                  its own block up to itself. A symbol sees only symbols. With `answer_only`, the last block consists of
+                  its scratch symbols and the very last symbol, the only one that acceptance depends on
                   (`pcot_to_cot_answer_only`).
-    Bounds:       2P steps, L + 1 layers, one symbol more, width 2D + 2⌈log2(N + 2P)⌉ + 2⌈log2 T⌉ + 6. Nothing to read
-                  (N = 0): a begin symbol, which counts as a row and a symbol.
-    Exactness:    bit by bit, for p >= 2 (FOCUS), with three copies for p = 1.
-    Deviations:   the paper claims pCoT[T, P] ⊆ CoT[P]. A mask row attends jointly to earlier symbols, to the masks of
-                  its block and to itself; in a chain of thought that row does not exist when its symbol must be
-                  predicted, and one row offers one key per softmax, not those of a symbol and of a mask. P steps
-                  are enough for P' = 1 and for T = O(log N), with more heads and layers (`pcot_to_cot_hosted`).
+    Bounds:       2P steps, L + 1 layers, one symbol more, width 2D + 2⌈log2(N + 2P)⌉ + 2⌈log2 T⌉ + 6. If there is no
+                  row to read (N = 0), a begin symbol is added, which counts as a row and a symbol.
+    Exactness:    bit by bit, for p >= 1 (FOCUS takes three copies for p = 1).
+    Deviations:   the paper claims pCoT[T, P] ⊆ CoT[P]. A mask row attends to earlier symbols, to the masks of its block
+                  and to itself in one softmax. In a chain of thought that row does not exist when its symbol must be
+                  predicted. A row has only one key per softmax, so it cannot have both that of a symbol and that of a
+                  mask. P steps are enough for P' = 1 and for T = O(log N), with more heads and layers
+                  (`pcot_to_cot_hosted`).
     """
     layout = _ScratchLayout(source, answer_only)
     check_steps(layout.steps)
@@ -166,7 +167,7 @@ def pcot_to_cot(source: Model, *, answer_only: bool = False) -> Conversion:
 
 @dataclass(frozen=True)
 class _ScratchLayout:
-    """Where scratch rows and symbols are. Numbers are of this model, expressions hold for every N."""
+    """Where scratch rows and symbols are. Integers are for the N of the source, expressions for every N."""
 
     source: Model
     answer_only: bool
@@ -177,7 +178,7 @@ class _ScratchLayout:
 
     @property
     def block(self) -> int:
-        """P'."""
+        """Return P', the number of symbols of a block."""
         return self.source.block or 1
 
     @property
@@ -186,7 +187,7 @@ class _ScratchLayout:
 
     @property
     def extra(self) -> int:
-        """1 where there is nothing to read: a chain of thought needs a row to start from."""
+        """Return 1 if there is no row to read, else 0: a chain of thought needs a row to start from."""
         return int(self.own_begin + self.source.length == 0)
 
     @property
@@ -203,12 +204,12 @@ class _ScratchLayout:
 
     @property
     def number(self) -> Expression:
-        """Which block a written row belongs to."""
+        """Return the block of a written row."""
         return (n - self.start) // (2 * self.block)
 
     @property
     def own_block(self) -> Expression:
-        """The same for every row, 0 where it belongs to none."""
+        """Return the block of a row, and 0 for rows without a block."""
         return choose(self.written, choose(self.number < self.source.steps, self.number, 0), 0)
 
     @property
@@ -221,23 +222,23 @@ class _ScratchLayout:
 
     @property
     def simulated(self) -> Expression:
-        """The source's row that this row stands for."""
-        place = self.block * self.number + self.within % self.block
-        return choose(self.written, (self.start - self.extra) + place, n)
+        """Return the source's row that this row simulates."""
+        position = self.block * self.number + self.within % self.block
+        return choose(self.written, (self.start - self.extra) + position, n)
 
     @property
     def following(self) -> Expression:
-        """The row of the symbol that is emitted here."""
+        """Return the row of the symbol that this row predicts."""
         return choose(n + 1 >= self.start, n + 1, self.start)
 
     @property
     def emits(self) -> Expression:
-        """[the next symbol is one of the source's, no scratch]."""
+        """[the next symbol is a symbol of the source, not scratch]."""
         return (self.following - self.start) % (2 * self.block) >= self.block
 
     @property
     def origin(self) -> Expression:
-        """The scratch row of the next symbol, the own row where the next symbol is scratch itself."""
+        """Return the scratch row of the next symbol, or this row if the next symbol is itself scratch."""
         origin = choose(self.emits, self.following - self.block, n)
         if self.answer_only:  # the last row is the answer, right after the scratch row of its position
             origin = choose((n + 2).equals(self.start + self.steps), n, origin)
@@ -245,23 +246,22 @@ class _ScratchLayout:
 
 
 def _scratch_program(source: Model, layout: _ScratchLayout, vocabulary: tuple[str, ...]) -> tuple[Program, Simulation]:
-    """The source's layers on scratch rows and symbols; one more layer takes the logits from the scratch row."""
-    given, filler = source.transformers["model"], len(source.vocabulary)
+    """Return the source's layers on scratch rows and symbols, and one more layer that looks up the scratch row."""
+    transformer, filler = source.transformers["model"], len(source.vocabulary)
     program = Program(vocabulary, len(vocabulary), source.length, layout.rows, "causal")
-    here = program.code("here", n)
+    row_code = program.code("here", n)
     origin = program.code("scratch row of the next symbol", layout.origin)
-    seen = _VisibleRows.of(program, layout)
-    simulation = Simulation.of(
-        program, given, "model", source_positions(given, layout.simulated, only=n >= layout.extra)
-    )
-    final = program.register("final", column_labels(given))
+    visible = _VisibleRows.of(program, layout)
+    positions = source_positions(transformer, layout.simulated, only=n >= layout.extra)
+    simulation = Simulation.of(program, transformer, "model", positions)
+    final = program.register("final", column_labels(transformer))
     fills = program.flag("the next symbol is scratch", 1 - layout.emits, 2)
     simulation.embed_symbols(program)
     simulation.embed_as(program, source.token[source.mask or ""], filler)
 
     for number in range(simulation.depth):
-        simulation.layer(number, program.layer(), seen.restrict)
-    lookup(program.layer(), origin, here).copy(simulation.work, final)
+        simulation.layer(number, program.layer(), visible.restrict)
+    lookup(program.layer(), origin, row_code).copy(simulation.work, final)
     simulation.read_out(program, final)
     program.read_out(np.arange(filler, len(vocabulary)), program.one, -B)
     for column in fills:
@@ -272,7 +272,7 @@ def _scratch_program(source: Model, layout: _ScratchLayout, vocabulary: tuple[st
 
 @dataclass(frozen=True, eq=False)
 class _VisibleRows:
-    """Return which rows a row sees: scratch rows see those of their block, symbols none, and no row the extra one."""
+    """The rows that are visible: scratch rows see those of their block, symbols see none, no row sees the extra row."""
 
     layout: _ScratchLayout
     own_block: Columns
@@ -294,14 +294,14 @@ class _VisibleRows:
         )
 
     def restrict(self, head: HeadBuilder) -> None:
-        """The columns that follow those of the source."""
+        """Add the columns of the restriction to a head of the source."""
         if self.layout.extra:
             boost(head, self.outsider)
         copies = focus_copies(self.layout.source.precision.p)
         focus(head, self.own_block, self.scratch_block, copies=copies, cares=self.is_scratch)
         hide(head, self.is_scratch, of=self.is_symbol)
         if self.layout.extra:
-            # the row that the source does not have still sees itself, boosted to B + B before
+            # the extra row still sees itself: it was boosted to B + B before
             hide(head, self.outsider)
             boost(head, self.outsider, copies=3, on=self.outsider)
 
@@ -309,25 +309,25 @@ class _VisibleRows:
 def _scratch_alignment(source: Model, simulation: Simulation, layout: _ScratchLayout) -> Alignment:
     first, block, extra = source.rows - source.padding, layout.block, layout.extra
 
-    def place(position: np.ndarray) -> np.ndarray:
-        """The slot of the converted model that holds slot `position` of the source."""
+    def slot_of(position: np.ndarray) -> np.ndarray:
+        """Return the slot of the converted model with the symbol of slot `position` of the source."""
         return (position // block) * 2 * block + block + position % block
 
     def rows(t: int) -> tuple[np.ndarray, np.ndarray]:
-        given, earlier, masks = np.arange(first), np.arange(t * block), np.arange(t * block, (t + 1) * block)
-        theirs = [given + extra, first + extra + place(earlier), first + extra + place(masks) - block]
-        return np.arange(first + (t + 1) * block), np.concatenate(theirs)
+        inputs, earlier, masks = np.arange(first), np.arange(t * block), np.arange(t * block, (t + 1) * block)
+        converted_rows = [inputs + extra, first + extra + slot_of(earlier), first + extra + slot_of(masks) - block]
+        return np.arange(first + (t + 1) * block), np.concatenate(converted_rows)
 
     def step(t: int) -> int:
         return min(2 * block * (t + 1), layout.steps) - 1
 
     def canvas(trace: Trace, t: int) -> list[str | None]:
-        """The symbols of all blocks; of the last one the answer alone, where no more is written."""
+        """Return the symbols of all blocks up to t; with `answer_only`, the last block has only its last symbol."""
         written = trace.symbols(trace.canvas[step(t)])
-        shown: list[str | None] = [written[i] for i in place(np.arange(t * block))]
+        earlier: list[str | None] = [written[i] for i in slot_of(np.arange(t * block))]
         if layout.answer_only and t == source.steps - 1:
-            return [*shown, *[None] * (block - 1), written[-1]]
-        return [*shown, *(written[i] for i in place(np.arange(t * block, (t + 1) * block)))]
+            return [*earlier, *[None] * (block - 1), written[-1]]
+        return [*earlier, *(written[i] for i in slot_of(np.arange(t * block, (t + 1) * block)))]
 
     copies = layer_copies("model", "model", simulation, rows, step=step)
     return Alignment(canvas, copies)
@@ -336,16 +336,16 @@ def _scratch_alignment(source: Model, simulation: Simulation, layout: _ScratchLa
 PCOT_TO_COT = Theorem("pcot_to_cot", "prop:cot-as-pcot", "pcot", "cot", pcot_to_cot, pcot_to_cot_bound)
 
 
-# Parallel chain of thought as chain of thought, in fewer than twice the steps (beside prop:cot-as-pcot).
+# Parallel chain of thought as chain of thought, in fewer than twice the steps (a variant of prop:cot-as-pcot).
 #
 # Statement:    pCoT[T, P] ⊆ CoT[2P - P' + 1], where P = T·P'; that is P + 1 steps for T = 1. Not a statement of the
 #               paper.
-# Construction: that of `pcot_to_cot`: for each block P' scratch symbols, whose rows stand for the masks, then the P'
-#               symbols. Nobody reads the symbols of the last block but for the answer, which is the last one. So the
-#               last block is P' scratch symbols and the answer, predicted from the scratch row right before it.
+# Construction: that of `pcot_to_cot`: for each block P' scratch symbols, whose rows simulate the masks, then the P'
+#               symbols. In the last block only the answer, its last symbol, is ever read. So the last block consists of
+#               P' scratch symbols and the answer, which is predicted from the scratch row before it.
 # Bounds:       2P - P' + 1 steps, L + 1 layers, one symbol more, width 2D + 2⌈log2(N + 2P)⌉ + 2⌈log2 T⌉ + 6.
-# Exactness:    bit by bit, for p >= 1 (three copies of FOCUS at p = 1): every stream of every step, every block but the
-#               last, and the answer. The other symbols of the last block are not written.
+# Exactness:    bit by bit, for p >= 1 (three copies of FOCUS for p = 1): every stream of every step, every block except
+#               the last, and the answer. The other symbols of the last block are not written.
 # Deviations:   the paper claims CoT[P]; see `pcot_to_cot_hosted`.
 
 

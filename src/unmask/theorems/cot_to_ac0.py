@@ -1,23 +1,24 @@
-"""CoT[O(log N)] ⊆ AC0 at fixed precision: all chains of thought in parallel (behind thm:cot-mdm-separation).
+"""CoT[O(log N)] ⊆ AC0 at fixed precision: a circuit that checks all chains of thought (for thm:cot-mdm-separation).
 
-Statement:    what T steps of chain of thought decide, a circuit decides whose depth depends neither on N nor on T and
-              whose size is |Σ|^T times that of a forward pass: for T = ⌈log2 N⌉ at most |Σ|·N^(log2 |Σ|) passes. Parity
-              is not in AC0 (cited: L1145), so no chain of O(log N) steps decides it, while masked diffusion does in
-              ⌈log2 N⌉ steps with N - 1 slots: the separation, without a conjecture. Not a statement of the paper, which
-              cites that such chains are within TC0 and assumes that TC0 is not NC1 (L964, L965).
-Construction: guess the chain, check all its steps at once. For each string c of T symbols and each t, one forward pass
-              over w·c_1…c_(t-1), constant but for w (`verification.circuits.constant_depth`), and then
+Statement:    a chain of thought with T steps is decided by a circuit whose depth depends neither on N nor on T. Its
+              size is |Σ|^T times that of a forward pass: for T = ⌈log2 N⌉ at most |Σ|·N^(log2 |Σ|) passes. Parity is
+              not in AC0 (cited: L1145), so no chain of O(log N) steps decides it. Masked diffusion decides it in
+              ⌈log2 N⌉ steps with N - 1 slots. This separates the classes without a conjecture. Not a statement of the
+              paper, which cites that such chains are within TC0 and assumes that TC0 is not NC1 (L964, L965).
+Construction: guess the chain and check all its steps at once. For each string c of T symbols and each t there is one
+              forward pass over w·c_1…c_(t-1), in which only w varies (`verification.circuits.constant_depth`). Then
                   consistent(c) = AND_t [step t decodes to c_t]        accepted = OR_c consistent(c) ∧ [c_T = 1]
-              Exactly one chain is consistent: the one that the model writes. Chains share the passes of their common
-              beginnings, and a beginning that no input leads to is not continued.
-              With `together` = g, only g symbols are guessed at once: an OR over the consistent guesses gives their
-              wires, from which the next g symbols are found. Fewer passes, one after the other in groups.
+              Exactly one chain is consistent: the one that the model writes. Chains with a common prefix share its
+              passes, and a prefix that no input leads to is not extended.
+              With `together` = g, only g symbols are guessed at once. An OR over the consistent guesses gives the wires
+              of these symbols, and the next g symbols are guessed from them. This takes fewer passes, and the groups
+              follow one another.
 Bounds:       depth at most 5 more than that of one pass (`pass_depth`), a formula in p and the number of layers; at
               most 1 + |Σ| + … + |Σ|^(T-1) passes. In groups: ⌈T/g⌉·(depth of one pass + 2) + 3, with at most
               ⌈T/g⌉·(1 + |Σ| + … + |Σ|^(g-1)) passes. For T = c·log2 N and g = ε·log2 N / log2 |Σ| the depth is still a
-              constant, and there are O(N^ε) passes, whatever c and Σ are.
-Exactness:    on every word: `accepted`, `rejected` as the model's run ends, `undefined` if and only if it divides by
-              zero.
+              constant, and there are O(N^ε) passes, for all c and Σ.
+Exactness:    on every word: `accepted` and `rejected` are the answer of the model, and `undefined` holds if and only if
+              the model divides by zero.
 Deviations:   the paper has no such construction. At logarithmic precision it would give TC0.
 """
 
@@ -25,7 +26,7 @@ from collections.abc import Iterator
 
 from unmask.errors import TooLarge, UnmaskError
 from unmask.problems.circuits.circuit import FALSE, Circuit, CircuitBuilder, trimmed
-from unmask.verification.circuits.constant_depth import WiredTransformer, input_names, pass_depth, token_wires
+from unmask.verification.circuits.constant_depth import WiredTransformer, pass_depth, token_inputs
 from unmask.verification.circuits.one_hot import OneHotWires, argmax, constant, either
 from unmask.weights.model import Model
 
@@ -34,9 +35,9 @@ TOKENS, CHECKS, CHOICE, ANSWER = 2, 1, 1, 1
 
 
 def depth_bound(model: Model, groups: int = 1) -> int:
-    """Return an upper bound of the depth: tokens; for each group a pass, an AND over its steps, an OR over its guesses.
+    """Return an upper bound on the depth of the circuit; it depends neither on N nor on T.
 
-    Neither N nor T occurs in it.
+    It is the depth of the tokens plus, for each group, a pass, an AND over its steps and an OR over its guesses.
     """
     one_pass = pass_depth(model.precision, len(model.transformers["model"].layers))
     return TOKENS + groups * (one_pass + CHECKS + CHOICE) + ANSWER
@@ -58,25 +59,25 @@ def cot_to_ac0(model: Model, *, steps: int | None = None, together: int | None =
             "the construction tries all of them; use a model with fewer steps, about log N"
         )
     tokens = [model.token[s] for s in model.input_symbols]
-    builder = CircuitBuilder(input_names(model.length, max(1, len(tokens))))
+    builder, word = token_inputs(model.length, tokens)
     begin = [] if model.begin is None else [constant(model.token[model.begin])]
-    given = begin + (token_wires(builder, model.length, tokens) if model.length else [])
+    prefix = begin + word
     for _ in range(0, steps - together, together):
-        given += _written(builder, list(_chains(model, builder, given, together, (), ())))
-    left = steps - (len(given) - len(begin) - model.length)
+        prefix += _written(builder, list(_chains(model, builder, prefix, together, (), ())))
+    remaining = steps - (len(prefix) - len(begin) - model.length)
     ends: dict[str, list[int]] = {"undefined": [FALSE], "rejected": [FALSE], "accepted": [FALSE]}
-    for chain, checks, undefined in _chains(model, builder, given, left, (), ()):
+    for chain, checks, undefined in _chains(model, builder, prefix, remaining, (), ()):
         ends["undefined"].append(builder.and_(undefined, *checks))
-        meant = model.plain([model.vocabulary[chain[-1]]])[0]
+        answer = model.plain([model.vocabulary[chain[-1]]])[0]
         for name, symbol in (("rejected", model.reject), ("accepted", model.accept)):
-            if meant == symbol:
+            if answer == symbol:
                 ends[name].append(builder.and_(*checks))
     outputs = {name: builder.or_(*causes) for name, causes in ends.items()}
     return trimmed(builder.circuit(list(outputs.values()), list(outputs)))
 
 
 def _written(builder: CircuitBuilder, guesses: list[tuple[tuple[int, ...], tuple[int, ...], int]]) -> list[OneHotWires]:
-    """Return the symbols of the only consistent guess."""
+    """Return the wires of the symbols of the only consistent guess."""
     symbols: list[dict[int, list[int]]] = [{} for _ in guesses[0][0]]
     for chain, checks, _ in guesses:
         consistent = builder.and_(*checks)
@@ -88,17 +89,17 @@ def _written(builder: CircuitBuilder, guesses: list[tuple[tuple[int, ...], tuple
 def _chains(
     model: Model,
     builder: CircuitBuilder,
-    given: list[OneHotWires],
+    prefix: list[OneHotWires],
     steps: int,
     chain: tuple[int, ...],
     checks: tuple[int, ...],
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
-    """(chain, what must hold for it to be the one that is written, [its run divides by zero])."""
+    """Yield (chain, the wires that must be 1 for the model to write it, [its run divides by zero])."""
     wired = WiredTransformer(builder, model.transformers["model"])
-    residual = wired.embed([*given, *(constant(token) for token in chain)])
+    residual = wired.embed([*prefix, *(constant(token) for token in chain)])
     residual = wired.layers(residual, 0, len(wired.transformer.layers))
     for token, wire in argmax(builder, wired.logits(residual[-1])).items():
         if len(chain) + 1 < steps:
-            yield from _chains(model, builder, given, steps, (*chain, token), (*checks, wire))
+            yield from _chains(model, builder, prefix, steps, (*chain, token), (*checks, wire))
         else:
             yield (*chain, token), (*checks, wire), wired.undefined

@@ -7,7 +7,7 @@ import numpy as np
 from unmask.expressions import N, both, choose, n
 from unmask.programs.assembly import assemble_all
 from unmask.programs.gadgets.attention import boost, hide, itself, lookup
-from unmask.programs.gadgets.mlp import conjunction, left_as_it_is, unchosen
+from unmask.programs.gadgets.mlp import conjunction, unchosen, unless_taken
 from unmask.programs.planner_programs import planner_logits
 from unmask.programs.program import (
     ONE,
@@ -46,29 +46,30 @@ def mdm_to_smdm_bound(source: SourceSize) -> Price:
 def mdm_to_smdm(source: Model) -> Conversion:
     """Return the model without editing: a new block of slots for every step (thm:mdms-can-simulate-emdms).
 
-    Statement:    MDM[T, P] ⊆ sMDM[T, T·P]: every masked diffusion model is one whose planner never chooses a written
-                  slot.
-    Construction: T blocks of P slots; step t writes block t whole, with the state of the source after its step t. What
-                  is still masked there is written as the proxy ĥ, a new symbol. Planner, one layer: LOOKUP of the same
-                  slot one block back; current = masked here and not there, in the first block = masked here. Predictor:
-                  the same LOOKUP brings the symbol of that slot, embedded for U and S with its position, ĥ as m (rows
-                  of the input and of the first block look at themselves); ignored = slot and not current. The layers of
-                  U and S side by side, where every head has BOOST and HIDE of the ignored rows. SELF takes U's logits
-                  as soon as U is done, an MLP decides. The logits are those of S; where the source keeps its slot, B is
-                  subtracted twice and the old symbol, or ĥ, gains 1.
+    Statement:    MDM[T, P] ⊆ sMDM[T, T·P]: every masked diffusion model is simulated by one whose planner never chooses
+                  a written slot.
+    Construction: T blocks of P slots. Step t writes the whole block t, with the state of the source after its step t. A
+                  slot that is still masked there is written as the proxy ĥ, a new symbol. Planner, one layer: LOOKUP of
+                  the same slot one block back. A slot is current if it is masked and that slot is not; in the first
+                  block, if it is masked. Predictor: the same LOOKUP brings the symbol of that slot, embedded for U and
+                  S with its position, and ĥ as m. (Input rows and rows of the first block look at themselves.) A slot
+                  is ignored if it is not current. The layers of U and S run side by side, and every head has BOOST and
+                  HIDE of the ignored rows. After the last layer of U, SELF takes its logits, and an MLP decides. The
+                  logits are those of S. If the source keeps its slot, B is subtracted twice and the old symbol, or ĥ,
+                  gains 1.
     Bounds:       T steps, T·P slots, 1 symbol more, max(L_U + 1, L_S) + 1 layers (the planner 1), width 2(D_U + D_S) +
                   3|Σ| + 2⌈log2(N + T·P)⌉ + 11; two columns more per row for a causal source that cannot stay causal.
     Exactness:    bit by bit after every step, for p >= 1; block t is the source's canvas after step t, up to ĥ = m. If
                   the source divides by zero, so does the result; ignored rows never do.
-    Deviations:   the paper lets the predictor copy what the planner keeps, but it cannot write m, and a slot with m
-                  would look unwritten: hence ĥ. The first block has no block before it; flags say which one it is, so
-                  that no input row is needed (N = 0). Ignoring "identical positions to the right" is not needed. Causal
-                  sources stay causal where there is an input or begin symbol, which ignored rows can always see; else,
-                  and in company of an unmasked one, `hide_later` makes them causal.
+    Deviations:   in the paper the predictor copies the slots that the planner keeps. But a predictor cannot write m,
+                  and a slot with m would look unwritten: hence ĥ. The first block has no previous block. Flags mark it,
+                  so that no input row is needed (N = 0). Ignoring "identical positions to the right" is not needed. A
+                  causal source stays causal if there is an input or begin symbol, which ignored rows can always see.
+                  Without one, or if the other transformer is unmasked, `hide_later` makes it causal.
     """
-    made = programs_at(mdm_to_smdm_programs(ConversionSource.of(source)), source.length)
-    vocabulary, mask = made["predictor"].symbols, source.mask or ""
-    simulations = {name: Simulation(t, made["predictor"].columns(name)) for name, t in source.transformers.items()}
+    programs = programs_at(mdm_to_smdm_programs(ConversionSource.of(source)), source.length)
+    vocabulary, mask = programs["predictor"].symbols, source.mask or ""
+    simulations = {name: Simulation(t, programs["predictor"].columns(name)) for name, t in source.transformers.items()}
     model = converted(
         source,
         "mdm_to_smdm",
@@ -76,23 +77,23 @@ def mdm_to_smdm(source: Model) -> Conversion:
         padding=source.steps * source.padding,
         vocabulary=vocabulary,
         aliases={**source.aliases, vocabulary[-1]: source.aliases.get(mask, mask)},
-        transformers=assemble_all(made, source.precision),
+        transformers=assemble_all(programs, source.precision),
     )
     return Conversion(model, _alignment(source, simulations))
 
 
 def mdm_to_smdm_programs(source: ConversionSource) -> dict[str, Program]:
-    """The programs of every N for a source, whatever its weights, steps and slots; its streams keep their names."""
+    """Return the programs in N for any source. The registers of its streams have the names of its transformers."""
     vocabulary = (*source.symbols, free_name(STILL_MASKED, source.symbols))
     return {"planner": _planner(source, vocabulary), "predictor": _BlockPredictor(source, vocabulary).program}
 
 
 @dataclass(frozen=True, eq=False)
 class _LookBack:
-    """The first layer of planner and predictor: its head looks one block back, its MLP finds the current block."""
+    """The first layer of planner and predictor: the head looks one block back, the MLP finds the current block."""
 
     program: Program
-    here: Columns
+    row_code: Columns
     layer: LayerBuilder
     look_back: HeadBuilder
     is_current: np.ndarray  # hidden units, of which at most one is 1
@@ -102,7 +103,7 @@ class _LookBack:
         first = N + source.begin
         earliest = n < first + source.slots
         program = program_in_length(vocabulary, outputs, first + source.steps * source.slots)
-        here = program.code("here", n)
+        row_code = program.code("here", n)
         back = program.code("one block back", choose(earliest, n, n - source.slots))
         first_block = program.flag("first block", both(n >= first, earliest))
         elsewhere = program.flag("not the first block", choose(n >= first, 1 - earliest, 1))
@@ -110,11 +111,11 @@ class _LookBack:
         program.embed(source.mask or 0, masked)
 
         layer = program.layer()
-        look_back = lookup(layer, back, here)
+        look_back = lookup(layer, back, row_code)
         look_back.copy(masked, before)
         later = conjunction(layer.mlp, masked, [[before[0], first_block[0]]])
         at_first = conjunction(layer.mlp, masked, [elsewhere])
-        return cls(program, here, layer, look_back, np.concatenate([later, at_first]))
+        return cls(program, row_code, layer, look_back, np.concatenate([later, at_first]))
 
 
 def _planner(source: ConversionSource, vocabulary: tuple[str, ...]) -> Program:
@@ -146,12 +147,12 @@ class _BlockPredictor:
         self.decision = program.register("decision", ("keep", "take"))
         self.not_chosen = program.register("not chosen", 2)
         self.kept = program.register("kept", source.symbols)
-        # an ignored row of a causal model must see something: a row before all slots
-        given, rows, causal = list(source.transformers.values()), 0, True
+        # an ignored row of a causal model must see some row: one before all slots
+        transformers, rows, causal = list(source.transformers.values()), 0, True
         if source.rows is not None:
             steps, slots = source.steps.value, source.slots.value
             rows, causal = source.rows + (steps - 1) * slots, source.rows > slots
-        self.shared = shared_attention(program, given, position, source.rows or 0, causal=causal, rows=rows)
+        self.shared = shared_attention(program, transformers, position, source.rows or 0, causal=causal, rows=rows)
         program.attention = self.shared.kind
         self._look_back()
         planner, predictor = (self.simulations[name].depth for name in ("planner", "predictor"))
@@ -160,7 +161,7 @@ class _BlockPredictor:
         self._read_out()
 
     def _look_back(self) -> None:
-        """The symbol one block back, embedded for U and S; ignored = slot and not current."""
+        """Embed the symbol one block back for U and S; compute ignored = slot and not current."""
         size, start = len(self.source.symbols), self.start
         self.program.embed(np.arange(size), self.symbol)
         self.program.embed(size, self.symbol[self.mask])
@@ -172,7 +173,7 @@ class _BlockPredictor:
         mlp.write(start.is_current, self.ignored, -ONE)
 
     def _simulate(self, number: int) -> None:
-        """One layer of U and S, and the decision as soon as U is done."""
+        """Add one layer of U and S, and the decision in the layer after the last one of U."""
         layer, planner = self.program.layer(), self.simulations["planner"]
         for name in ("planner", "predictor"):
             simulation = self.simulations[name]
@@ -184,12 +185,12 @@ class _BlockPredictor:
 
             simulation.layer(number, layer, guard)
         if number == planner.depth:
-            planner.logits_in(itself(layer, self.start.here), self.decision)
+            planner.logits_in(itself(layer, self.start.row_code), self.decision)
             unchosen(layer.mlp, self.decision, self.not_chosen)
-            left_as_it_is(layer.mlp, self.decision, self.standing, self.kept)
+            unless_taken(layer.mlp, self.decision, self.standing, self.kept)
 
     def _read_out(self) -> None:
-        """The logits of S; -B twice and 1 for the old symbol, or ĥ, where the source keeps its slot."""
+        """Emit the logits of S; if the source keeps its slot, subtract B twice and add 1 to the old symbol, or ĥ."""
         program, predictor, size = self.program, self.simulations["predictor"], len(self.source.symbols)
         predictor.read_out(program, predictor.work)
         program.read_out(size, program.one, -B)  # the last symbol: it loses even a tie at -B
@@ -230,7 +231,7 @@ def smdm_to_mdm_bound(source: SourceSize) -> Price:
 
 
 def smdm_to_mdm(source: Model) -> Conversion:
-    """Return the same model under the weaker name (app:editing-mdms).
+    """Return the same model as an mdm (app:editing-mdms).
 
     Statement:    sMDM[T, P] ⊆ MDM[T, P].
     Construction: the same weights; only the promise that no written slot is chosen is dropped.

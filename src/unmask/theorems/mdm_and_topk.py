@@ -25,33 +25,33 @@ def planner_and_predictor_to_topk_bound(source: SourceSize) -> Price:
 
 
 def planner_and_predictor_to_topk(source: Model) -> Conversion:
-    """Return the single transformer of a masked diffusion model; its k is what the planner chooses.
+    """Return the single transformer of a masked diffusion model (thm:single-model-equivalence).
 
-    It unmasks the slots of which it is sure (thm:single-model-equivalence).
+    It writes the slots that the planner chooses. Their number may differ from step to step.
 
-    Statement:    every masked diffusion model is a single transformer that writes the slots whose largest logit is
-                  above -B, and those are the slots that the planner chooses.
-    Construction: planner U and predictor S run side by side, each on its own columns, embeddings and positions
-                  included. One more layer: SELF takes the logits of both; an MLP tells whether the slot is unchosen, in
-                  two columns, and whether it is chosen though every symbol has the logit -B. The logits are those of S,
-                  minus B, minus B where the slot is unchosen; in the degenerate case the lowest symbol is lifted by
-                  2^-p.
+    Statement:    every masked diffusion model is simulated by a single transformer that writes the slots whose largest
+                  logit is above -B. These are the slots that the planner chooses.
+    Construction: planner U and predictor S run side by side, each on its own columns, with its own embeddings and
+                  positions. In one more layer SELF takes the logits of both. An MLP computes whether the slot is
+                  unchosen, in two columns, and whether it is chosen although every symbol has the logit -B. The logits
+                  are those of S; if the slot is unchosen, B is subtracted twice. In the degenerate case 2^-p is added
+                  to the logit of the lowest symbol.
     Bounds:       T steps, P slots, the same vocabulary, max(L_U, L_S) + 1 layers, width D_U + D_S + |Σ| + ⌈log2(N + P)⌉
                   + 5; two columns more per row if only one of U and S is causal.
-    Exactness:    bit by bit, for p >= 1 and any source. At chosen slots the logits are those of the predictor, so that
-                  its law is, too; only in the degenerate case one logit of the law is 2^-p higher. Under a tape the
-                  symbols of chosen slots are drawn alike; the choice is that of the planner without noise.
-    Deviations:   k cannot be a constant, as planners choose any number of slots: the rule is the threshold above -B, or
-                  k_t = how many the planner chooses. Subtracting B once, as printed, leaves an unchosen slot with the
-                  logit B at 0, above a chosen slot whose logits are negative. A chosen slot whose logits are all -B,
-                  which no subtraction can tell from an unchosen one, is distinguished by an MLP.
+    Exactness:    bit by bit, for p >= 1 and any source. Chosen slots have the logits of the predictor, and so its law;
+                  only in the degenerate case one logit is 2^-p higher. With a tape, the symbols of chosen slots are
+                  drawn as in the source, but the slots are those that the planner chooses without noise.
+    Deviations:   k cannot be a constant, because planners choose any number of slots. The rule is the threshold above
+                  -B, or k_t = the number of slots that the planner chooses. If B is subtracted once, as printed, an
+                  unchosen slot with the logit B is at 0, above a chosen slot whose logits are negative. No subtraction
+                  can distinguish a chosen slot whose logits are all -B from an unchosen one. An MLP distinguishes them.
     """
     planner, predictor = source.transformers["planner"], source.transformers["predictor"]
     size, rows = len(source.vocabulary), source.rows
     writable = np.setdiff1d(np.arange(size), [source.token[source.mask or ""]])
 
     program = Program(source.vocabulary, size, source.length, rows)
-    here = program.code("here", n)
+    row_code = program.code("here", n)
     U, S = (
         Simulation.of(program, transformer, name, source_positions(transformer, n))
         for name, transformer in (("planner", planner), ("predictor", predictor))
@@ -69,7 +69,7 @@ def planner_and_predictor_to_topk(source: Model) -> Conversion:
         for simulation in (U, S):
             simulation.layer(number, layer, shared.guard[simulation.source.attention])
     decide = program.layer()
-    head = itself(decide, here)
+    head = itself(decide, row_code)
     U.logits_in(head, decision)
     S.logits_in(head, logits, writable)
     unchosen(decide.mlp, decision, not_chosen)
@@ -118,23 +118,23 @@ def mdm_to_fixed_k_bound(source: SourceSize) -> Price:
 def mdm_to_fixed_k(source: Model) -> Conversion:
     """Return the top-k model with P dummy slots and k = P: a repair of thm:single-model-equivalence.
 
-    Statement:    MDM[T, P] ⊆ top-k[T, 2P] with k = P: every masked diffusion model is a single transformer that writes,
-                  in every step, the P slots whose largest logits are the largest. Not a statement of the paper.
-    Construction: P dummy slots are before the slots of the source. Planner and predictor run side by side, as in
-                  `planner_and_predictor_to_topk`; no row sees a dummy (HIDE), and dummies BOOST. Largest logits:
+    Statement:    MDM[T, P] ⊆ top-k[T, 2P] with k = P: every masked diffusion model is simulated by a single transformer
+                  that writes, in every step, the P slots with the highest largest logits. Not a statement of the paper.
+    Construction: P dummy slots come before the slots of the source. Planner and predictor run side by side, as in
+                  `planner_and_predictor_to_topk`. No row sees a dummy (HIDE), and dummies BOOST. The largest logit is:
                       unchosen   -B: B is subtracted twice
-                      dummy      -B + 2^-p: unchosen, and one symbol is lifted by 2^-p
-                      chosen     at least -B + 2·2^-p: that of the predictor; if it were -B + 2^-p, every symbol that
-                                 has it is lifted by 2^-p, and if it were -B, the lowest symbol is, twice
+                      dummy      -B + 2^-p: as for an unchosen slot, and one symbol is raised by 2^-p
+                      chosen     at least -B + 2·2^-p: that of the predictor; if this is -B + 2^-p, every symbol that
+                                 has it is raised by 2^-p, and if it is -B, the lowest symbol is raised twice
                   So the c chosen slots come first, then P - c dummies, and no unchosen slot is ever written.
     Bounds:       T steps, 2P slots, k = P, the same vocabulary, max(L_U, L_S) + 1 layers, width D_U + D_S + 2|Σ| +
                   ⌈log2(N + 2P)⌉ + 7; two columns more per row for a causal source that cannot stay causal.
-    Exactness:    bit by bit after every step, for p >= 1: the last P slots are the source's canvas. At chosen slots the
-                  logits are those of the predictor but in the two lifted cases, in which the argmax is the same.
-    Deviations:   the paper gives the transformer P slots and one k; slot for slot no constant k follows a planner that
-                  chooses now more, now fewer slots. Dummies take up the difference. It does not depend on how ties
-                  between slots are broken: chosen, dummy and unchosen slots are never equally sure, and it does not
-                  matter which dummies are written.
+    Exactness:    bit by bit after every step, for p >= 1: the last P slots are the source's canvas. Chosen slots have
+                  the logits of the predictor, except in the two cases with raised logits, which have the same argmax.
+    Deviations:   the paper gives the transformer P slots and one k. But with the same slots, no constant k follows a
+                  planner that chooses different numbers of slots. Dummies make up the difference. Tie-breaking between
+                  slots does not matter: the logits of chosen, dummy and unchosen slots differ, and it is irrelevant
+                  which dummies are written.
     """
     step = _FixedKProgram(source)
     model = converted(
@@ -149,7 +149,7 @@ def mdm_to_fixed_k(source: Model) -> Conversion:
 
 
 class _FixedKProgram:
-    """The program: given rows, P dummies, the slots of the source; layers of both, and what they decide."""
+    """The program on input rows, P dummies and the slots of the source: the layers of both, and the decision."""
 
     def __init__(self, source: Model) -> None:
         self.source, size = source, len(source.vocabulary)
@@ -158,7 +158,7 @@ class _FixedKProgram:
         is_dummy = both(n >= first, n < first + source.padding)
         row = choose(n < first, n, choose(is_dummy, n, n - source.padding))
         self.program = program = Program(source.vocabulary, size, source.length, source.rows + source.padding)
-        self.here = program.code("here", n)
+        self.row_code = program.code("here", n)
         self.dummy = program.flag("dummy", is_dummy)
         self.simulations = {
             name: Simulation.of(program, t, name, source_positions(t, row, is_dummy.equals(0)))
@@ -167,11 +167,11 @@ class _FixedKProgram:
         self.decision = program.register("decision", ("keep", "take"))
         self.logits = program.register("logits", self.writable.size)
         self.not_chosen = program.register("not chosen", SUBTRACTIONS)
-        # what raises a logit comes after what lowers it: sums clip on the way
+        # columns that raise a logit come after those that lower it, because every partial sum is clipped
         self.undecided = program.register("no preference", 2)
         self.barely = program.register("barely preferred", self.writable.size)
         self.lifted = program.flag("dummy, lifted", is_dummy)
-        # a dummy of a causal model must see something: a row before all slots
+        # a dummy of a causal model must see some row: one before all slots
         transformers = list(source.transformers.values())
         causal = source.rows > source.padding
         self.shared = shared_attention(program, transformers, row, source.rows, causal=causal)
@@ -181,7 +181,7 @@ class _FixedKProgram:
         self._read_out()
 
     def _simulate(self) -> None:
-        """Return the layers of U and S, side by side; no row sees a dummy."""
+        """Add the layers of U and S, side by side; no row sees a dummy."""
         for simulation in self.simulations.values():
             simulation.embed_symbols(self.program)
         for number in range(max(simulation.depth for simulation in self.simulations.values())):
@@ -196,11 +196,11 @@ class _FixedKProgram:
                 simulation.layer(number, layer, guard)
 
     def _decide(self) -> None:
-        """SELF takes the logits of both, an MLP decides; dummies are unchosen."""
+        """Let SELF take the logits of both, and an MLP decide; dummies are unchosen."""
         layer = self.program.layer()
-        head = itself(layer, self.here)
+        head = itself(layer, self.row_code)
         self.simulations["planner"].logits_in(head, self.decision)
-        head.copy(self.lifted, self.decision[0], B)  # after the logits: whatever they are, keep >= 0 >= take
+        head.copy(self.lifted, self.decision[0], B)  # added after the logits, so that keep >= 0 >= take in any case
         head.copy(self.lifted, self.decision[1], -B)
         self.simulations["predictor"].logits_in(head, self.logits, self.writable)
         unchosen(layer.mlp, self.decision, self.not_chosen)
@@ -209,7 +209,7 @@ class _FixedKProgram:
         barely_preferred(layer.mlp, self.decision, self.logits, self.barely)
 
     def _read_out(self) -> None:
-        """The logits of S, -B twice where the slot is not chosen, then what is lifted."""
+        """Emit the logits of S, subtract B twice if the slot is unchosen, then raise logits."""
         program, predictor = self.program, self.simulations["predictor"]
         predictor.read_out(program, predictor.work)
         for column in self.not_chosen:
@@ -222,11 +222,11 @@ class _FixedKProgram:
 
 def _fixed_k_alignment(source: Model, simulations: dict[str, Simulation]) -> Alignment:
     every, canvas, first = np.arange(source.rows), np.arange(source.padding), source.rows - source.padding
-    there = np.where(every < first, every, every + source.padding)
+    after_dummies = np.where(every < first, every, every + source.padding)
     copies = [
         copy
         for name, simulation in simulations.items()
-        for copy in layer_copies(name, "model", simulation, lambda _: (every, there))
+        for copy in layer_copies(name, "model", simulation, lambda _: (every, after_dummies))
     ]
     return Alignment(slots(lambda _: canvas + source.padding), tuple(copies))
 
@@ -244,39 +244,40 @@ def topk_to_mdm_bound(source: SourceSize) -> Price:
 def topk_to_mdm(source: Model) -> Conversion:
     """Return planner and predictor of a topk model without k (the converse of thm:single-model-equivalence).
 
-    A model with k >= P takes every slot and is converted, too.
+    A model with k >= P, which takes every slot, is also converted.
 
-    Statement:    a topk model that takes every slot whose largest logit is above -B is an mdm with as many steps and
-                  slots.
+    Statement:    a topk model that takes every slot whose largest logit is above -B is simulated by an mdm with the
+                  same numbers of steps and slots.
     Construction: the predictor is the model. The planner is the model, a SELF head that takes its logits, and one MLP:
                   none = ReLU(1 - Σ_c 2·2^(p-1)·ReLU(l_c + B)) is 1 exactly when no logit is above -B.
     Bounds:       T steps, P slots, L + 1 layers, the same vocabulary, width D + |Σ| + ⌈log2(N + P)⌉ + 1.
     Exactness:    bit by bit, for p >= 1.
-    Deviations:   a fixed k has no such converse, and the conversion refuses it. Ranking k of P slots is counting: let
-                  slot i have a high logit where input bit i is 1 and a low one where it is 0, and one more slot a logit
-                  between; that slot is written in the first step if and only if fewer than k bits are 1. So with k
-                  about half of P majority is decided in two steps (`majority_by_topk`), while a masked diffusion model
-                  of constantly many steps and fixed precision stays within AC0 (cor:mdms-with-constant-steps).
+    Deviations:   there is no such converse for a fixed k, and the conversion refuses one. Ranking k of P slots is
+                  counting: let slot i have a high logit if input bit i is 1 and a low one if it is 0, and let one more
+                  slot have a logit in between. That slot is written in the first step if and only if fewer than k bits
+                  are 1. So with k about P / 2, majority is decided in two steps (`majority_by_topk`). But a masked
+                  diffusion model with constantly many steps and fixed precision stays within AC0
+                  (cor:mdms-with-constant-steps).
     """
     if source.k is not None and source.k < source.padding:
         raise UnmaskError(
             f"a topk model with k = {source.k} of {source.padding} slots ranks its slots, and in general no mdm "
             "with the same number of steps can do that; convert a model whose k is null"
         )
-    given = source.transformers["model"]
+    transformer = source.transformers["model"]
     mask = source.token[source.mask or ""]
     writable = np.setdiff1d(np.arange(len(source.vocabulary)), [mask])
 
-    program = Program(source.vocabulary, 2, source.length, source.rows, given.attention)
-    here = program.code("here", n)
-    simulation = Simulation.of(program, given, "model", source_positions(given, n))
+    program = Program(source.vocabulary, 2, source.length, source.rows, transformer.attention)
+    row_code = program.code("here", n)
+    simulation = Simulation.of(program, transformer, "model", source_positions(transformer, n))
     logits = program.register("logits", [source.vocabulary[c] for c in writable])
     none = program.register("none above -B")
     simulation.embed_symbols(program)
     for number in range(simulation.depth):
         simulation.layer(number, program.layer())
     decide = program.layer()
-    simulation.logits_in(itself(decide, here), logits, writable)
+    simulation.logits_in(itself(decide, row_code), logits, writable)
     if source.k is None:
         for _ in range(2):
             units = decide.mlp.units(logits.size, bias=B)
@@ -287,7 +288,7 @@ def topk_to_mdm(source: Model) -> Conversion:
     program.read_out(1, none, -B)
     program.read_out(0, none, B)
 
-    transformers = {"planner": assemble(program, given.precision), "predictor": given}
+    transformers = {"planner": assemble(program, transformer.precision), "predictor": transformer}
     model = converted(source, "topk_to_mdm", kind="mdm", k=None, transformers=transformers)
     every, rows = np.arange(source.padding), np.arange(source.rows)
     copies = layer_copies("model", "planner", simulation, lambda _: (rows, rows))
@@ -304,22 +305,23 @@ A, LETTER_B, MASK, DONE, REJECT, ACCEPT = range(len(SYMBOLS))
 def majority_by_topk(length: int, precision: Precision) -> Model:
     """Return the top-k model that accepts iff more than half of the letters are b: ranking slots is counting.
 
-    Slot i < N copies letter i, slot N answers (beside thm:single-model-equivalence).
+    Slot i < N copies letter i, slot N answers.
 
     Statement:    a top-k model with N + 1 slots and k = ⌊N/2⌋ + 1 decides in two steps whether more than half of N
-                  letters are b. Majority is not in AC0 (cited), and masked diffusion of constantly many steps is
-                  (cor:mdms-with-constant-steps): a k that may grow with N is more than a planner. Not a statement of
-                  the paper, which states no converse of thm:single-model-equivalence.
-    Construction: first step: the largest logit of slot i < N is B where letter i is b, with the symbol x, and -B where
-                  it is not; that of the last slot is 0. If k letters are b, the last slot is not among the k surest and
-                  stays masked; else it is, and takes 0. Second step, once there is an x: a last slot that is still
-                  masked is at 2^-p, below the at most N - k < k unwritten slots of a b alone, and takes 1. One that is
-                  written is at -B (B subtracted twice), and all others are above it.
+                  letters are b. Majority is not in AC0 (cited), and masked diffusion with constantly many steps is in
+                  AC0 (cor:mdms-with-constant-steps). So a k that may grow with N is stronger than a planner. Not a
+                  statement of the paper, which states no converse of thm:single-model-equivalence.
+    Construction: first step: the largest logit of slot i < N is B, with the symbol x, if letter i is b, and otherwise
+                  -B. That of the last slot is 0. If k letters are b, the last slot is not among the top k and stays
+                  masked. Otherwise it takes 0. Second step, if there is an x: a last slot that is still masked has the
+                  logit 2^-p. Only unwritten slots of a letter b are above it, and there are at most N - k < k of them,
+                  so it takes 1. If the last slot is written, it has the logit -B (B is subtracted twice), and all
+                  others are above it.
     Bounds:       2 steps, N + 1 slots, 2 layers, 6 symbols, width 2⌈log2(2N + 1)⌉ + 13.
     Exactness:    every word, for p >= 2.
-    Caveats:      k must grow with N: for a constant k the k surest slots are found in constant depth, so that top-k is
-                  within AC0. And it leans on the lowest slot winning a tie: without a b there is no x, and in the
-                  second step all slots are at -B. With the other rule the word aaaa, one of 16, fails.
+    Caveats:      k must grow with N: for a constant k the top k slots are found in constant depth, so top-k is within
+                  AC0. The model also relies on the rule that the lowest slot wins a tie: without a b there is no x, and
+                  in the second step all slots have the logit -B. With the other rule the word aaaa, one of 16, fails.
     """
     return Model(
         kind="topk",
@@ -338,7 +340,7 @@ def majority_by_topk(length: int, precision: Precision) -> Model:
 
 def _majority_program(length: int) -> Program:
     program = Program(SYMBOLS, len(SYMBOLS), length, 2 * length + 1)
-    here = program.code("here", n)
+    row_code = program.code("here", n)
     address = program.code("letter address", choose(n >= N, choose(n < 2 * N, n - N, n), n))
     answer, counter = program.flag("answer slot", n.equals(2 * N)), program.flag("counting slot", n < 2 * N)
     is_b, done, written = (program.register(name) for name in ("is b", "done", "own slot written"))
@@ -350,7 +352,7 @@ def _majority_program(length: int) -> Program:
     program.embed([DONE, REJECT, ACCEPT], written)
 
     layer = program.layer()
-    lookup(layer, address, here).copy(is_b, bit)
+    lookup(layer, address, row_code).copy(is_b, bit)
     detect(everywhere(layer), layer.mlp, done, average, begun)
     second = program.layer().mlp
     second.write(conjunction(second, bit, [answer]), high)

@@ -1,21 +1,22 @@
 """Several steps of masked diffusion in one pass: MDM[cT, P] ⊆ MDM[T, P] for every constant c.
 
-Statement:    every masked diffusion model with T steps and P slots is one with ⌈T/c⌉ steps and P slots, for every
-              c >= 1. Constant factors in the number of steps say nothing unless the number of layers is bounded.
-Construction: planner and predictor are one body with two read-outs. It carries the symbol of every row, one-hot, and
-              runs c denoising steps, each as in `mdm_to_plt`. The predictor reads out the symbol; the planner takes
-              every slot that is not masked at the end. Such a slot is written with the symbol that it would hold after
-              c steps, which may be the one that it holds.
-              If c does not divide T, the first pass takes r = T - c·(⌈T/c⌉ - 1) steps only: it leaves the first c - r
-              of its steps out. It is recognised by DETECT: no slot is written. A later pass in which no slot is
-              written starts from m^P as well, so that no step so far has chosen a slot; then no further step does, and
-              it does not matter how many there are.
+Statement:    for every c >= 1, a masked diffusion model with T steps and P slots is simulated by one with ⌈T/c⌉ steps
+              and P slots. So constant factors in the number of steps are meaningless unless the number of layers is
+              bounded.
+Construction: planner and predictor have the same layers and different outputs. The layers carry the symbol of every
+              row, one-hot, and run c denoising steps, each as in `mdm_to_plt`. The predictor outputs the symbol. The
+              planner chooses every slot that is not masked at the end. Such a slot is written with its symbol after c
+              steps, which may be the symbol that it already has.
+              If c does not divide T, the first pass takes only r = T - c·(⌈T/c⌉ - 1) steps: it skips the first c - r of
+              its steps. DETECT recognises the first pass because no slot is written. If no slot is written in a later
+              pass, it also starts from m^P. Then no step so far has chosen a slot, so no further step will, and the
+              number of steps does not matter.
 Bounds:       ⌈T/c⌉ steps, P slots, c·(max(L_U, L_S) + 4) layers, the same vocabulary, width
               2(D_U + D_S) + 5|Σ| + ⌈log2(N + P)⌉ + 4 for both, 3 more if c does not divide T.
 Exactness:    bit by bit after every step, for p >= 1. Sampling is not covered: one pass has noise for one step only.
-Deviations:   the paper has no such statement. Not for smdm: a written slot is written again, with its own symbol.
-              Causal sources cost two columns per position (`hide_later`) if c does not divide T, because every row has
-              to see all slots.
+Deviations:   the paper has no such statement. The result is not an smdm, since it writes written slots again, with
+              their own symbols. Causal sources need two more columns per position (`hide_later`) if c does not divide
+              T, because every row has to see all slots.
 """
 
 from dataclasses import replace
@@ -37,7 +38,7 @@ from unmask.weights.model import Model, Price
 
 STEM = "mdm_speed_up"
 MOST_STEPS = 16
-"""Steps per pass."""
+"""The largest number of steps per pass."""
 
 
 def bound(factor: int, source: SourceSize) -> Price:
@@ -50,8 +51,8 @@ def bound(factor: int, source: SourceSize) -> Price:
 def mdm_speed_up(factor: int, source: Model) -> Conversion:
     """Return the model that takes `factor` steps of the source in one pass."""
     check_argmax(STEM, len(source.vocabulary))
-    left_out = -source.steps % factor
-    planner, predictor = (_unrolled(source, factor, left_out, outputs) for outputs in (2, None))
+    skipped = -source.steps % factor
+    planner, predictor = (_unrolled(source, factor, skipped, outputs) for outputs in (2, None))
     mask, program = source.token[source.mask or ""], planner.program
     program.read_out(0, planner.symbol[[mask]], B)
     program.read_out(1, planner.symbol[planner.writable], B)
@@ -60,20 +61,20 @@ def mdm_speed_up(factor: int, source: Model) -> Conversion:
     transformers = {name: assemble(body.program, source.precision) for name, body in both.items()}
     stem = f"{STEM}:{factor}"
     model = converted(source, stem, steps=-(-source.steps // factor), transformers=transformers)
-    return Conversion(model, _alignment(source, predictor, factor, left_out))
+    return Conversion(model, _alignment(source, predictor, factor, skipped))
 
 
-def _unrolled(source: Model, factor: int, left_out: int, outputs: int | None) -> DenoisingProgram:
-    """`factor` steps, the first `left_out` of which the first pass does not take."""
-    body = DenoisingProgram(source, outputs=outputs, noisy=False, causal=not left_out)
+def _unrolled(source: Model, factor: int, skipped: int, outputs: int | None) -> DenoisingProgram:
+    """Return a program that runs `factor` steps; the first pass skips the first `left_out` of them."""
+    body = DenoisingProgram(source, outputs=outputs, noisy=False, causal=not skipped)
     program, idle = body.program, None
-    if left_out:
+    if skipped:
         average, busy, first = (program.register(name) for name in ("written slots", "later pass", "first pass"))
         idle = Idle(first, busy)
     for number in range(factor):
         before = len(program.layers)
-        body.add_step(idle if number < left_out else None)
-        if idle is not None and number == 0:  # beside the first two layers of the body, which read other columns
+        body.add_step(idle if number < skipped else None)
+        if idle is not None and number == 0:  # the first two layers of the body read other columns
             layer, following = program.layers[before : before + 2]
             head = everywhere(layer)
             hide(head, body.given, copies=1)
@@ -82,21 +83,22 @@ def _unrolled(source: Model, factor: int, left_out: int, outputs: int | None) ->
     return body
 
 
-def _alignment(source: Model, body: DenoisingProgram, factor: int, left_out: int) -> Alignment:
+def _alignment(source: Model, body: DenoisingProgram, factor: int, skipped: int) -> Alignment:
     """Return the alignment: step t of the source is step (t + left out) mod c of pass (t + left out) div c."""
     per_step = len(body.program.layers) // factor
     slots = np.arange(source.rows - source.padding, source.rows)
 
     def stream(trace: Trace, t: int, layer: int) -> np.ndarray:
-        number, step = divmod(t + left_out, factor)
+        number, step = divmod(t + skipped, factor)
         return trace.activations[f"steps.{number}.predictor.layers.{step * per_step + layer}.residual"]
 
     def canvas(trace: Trace, t: int) -> list[str]:
-        number, step = divmod(t + left_out, factor)
+        number, step = divmod(t + skipped, factor)
         if step == factor - 1:
             return trace.symbols(trace.canvas[number])
-        held = stream(trace, t, per_step - 1)[np.ix_(slots, body.symbol)]
-        return [source.vocabulary[k] if row.any() else "?" for row, k in zip(held, held.argmax(axis=1), strict=True)]
+        one_hot = stream(trace, t, per_step - 1)[np.ix_(slots, body.symbol)]
+        largest = one_hot.argmax(axis=1)
+        return [source.vocabulary[k] if row.any() else "?" for row, k in zip(one_hot, largest, strict=True)]
 
     def simulated(trace: Trace, t: int, name: str, layer: int) -> np.ndarray:
         return stream(trace, t, layer + 1)[:, body.simulations[name].work]
@@ -110,7 +112,7 @@ def _alignment(source: Model, body: DenoisingProgram, factor: int, left_out: int
 
 
 def speed_up_by(factor: int) -> Theorem:
-    """Return the theorem for one c."""
+    """Return the theorem for one factor c."""
     if not 1 <= factor <= MOST_STEPS:
         raise UnmaskError(f"{STEM} takes 1 … {MOST_STEPS} steps per pass, not {factor}; use for instance {STEM}:2")
     convert, most = partial(mdm_speed_up, factor), partial(bound, factor)

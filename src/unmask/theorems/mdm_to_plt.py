@@ -1,17 +1,17 @@
 """Masked diffusion inside a padded looped transformer (thm:lts-can-simulate-mdms).
 
-Statement:    MDM[T, P] ⊆ PLT[T, P]: every masked diffusion model is a looped transformer with as many loops as it
-              has steps and as many pads as it has slots.
+Statement:    MDM[T, P] ⊆ PLT[T, P]: every masked diffusion model with T steps and P slots is simulated by a looped
+              transformer with T loops and P pads.
 Construction: the stream carries the current symbol of every row, one-hot. One loop is one denoising step:
-              (a) SELF embeds the symbols for planner U and predictor S; (b) their layers side by side; (c) SELF takes
-              the logits, with the noise, ARGMAX decodes them; (d) the chosen symbol or the old one; (e) SELF puts it
-              in place and clears the rest.
+              (a) SELF embeds the symbols for planner U and predictor S. (b) The layers of U and S run side by side.
+              (c) SELF adds up the logits and the noise, and ARGMAX decodes them. (d) An MLP takes the drawn symbol or
+              the old one. (e) SELF writes it to the symbol register and clears the other registers.
 Bounds:       T loops, P pads, max(L_U, L_S) + 4 looped layers, the same vocabulary, width
               2(D_U + D_S) + 6|Σ| + ⌈log2(N + P)⌉ + 6.
-Exactness:    bit by bit after every loop, for p >= 1, sampled too: the same tape gives the same path.
-Deviations:   the predictor does not depend on the planner's decision, so both run at once; the pad is the mask, so
-              that the vocabulary, and with it the tape, is the same; planner and predictor with different attention
-              (one causal, one not) cost two columns per position (`hide_later`).
+Exactness:    bit by bit after every loop, for p >= 1. This includes sampling: the same tape gives the same path.
+Deviations:   the predictor does not depend on the planner's decision, so both run at once. The pad is the mask, so the
+              vocabulary is the same, and with it the tape. If only one of planner and predictor is causal, the
+              conversion needs two more columns per position (`hide_later`).
 """
 
 from dataclasses import dataclass
@@ -51,17 +51,16 @@ def mdm_to_plt(source: Model) -> Conversion:
 
 @dataclass(frozen=True, eq=False)
 class Idle:
-    """`idle` is 1 in all rows of a pass that leaves a step out, `busy` in all rows of any other pass."""
+    """Flags for a step that some passes skip: `idle` is 1 in all rows of such a pass, `busy` in those of the others."""
 
     idle: Columns
     busy: Columns
 
 
 class DenoisingProgram:
-    """A stream that carries the symbol of every row; `add_step` adds the layers (a) to (e), one denoising step.
+    """A program whose stream carries the symbol of every row; `add_step` adds the layers (a) to (e) of one step.
 
-    With `noisy` the logits take the noise of a tape. With `outputs` = 2 it is to be a planner. `idle` flags, if given
-    to `add_step`, mark all rows of a pass in which the step is left out.
+    With `noisy`, the noise of a tape is added to the logits. A planner has `outputs` = 2.
     """
 
     def __init__(self, source: Model, *, outputs: int | None = None, noisy: bool = True, causal: bool = True) -> None:
@@ -70,14 +69,14 @@ class DenoisingProgram:
         writable = [symbols[c] for c in self.writable]
         first = N + int(source.begin is not None)
         self.program = program = Program(symbols, outputs or len(symbols), source.length, source.rows)
-        self.here = program.code("here", n)
+        self.row_code = program.code("here", n)
         self.slot, self.given = program.flag("slot", n >= first), program.flag("given", n < first)
         self.symbol = program.register("symbol", symbols)
-        given = {name: source.transformers[name] for name in ("planner", "predictor")}
+        sources = {name: source.transformers[name] for name in ("planner", "predictor")}
         self.tables = {
-            name: program.register(f"{name} positions", t.width, source_positions(t, n)) for name, t in given.items()
+            name: program.register(f"{name} positions", t.width, source_positions(t, n)) for name, t in sources.items()
         }
-        self.simulations = {name: Simulation.of(program, t, name) for name, t in given.items()}
+        self.simulations = {name: Simulation.of(program, t, name) for name, t in sources.items()}
         self.noise: list[Columns] = []
         if noisy:
             self.noise = [program.register("planner noise", ("keep", "take"))]
@@ -85,35 +84,35 @@ class DenoisingProgram:
         self.decision, self.logits = program.register("decision", 2), program.register("logits", writable)
         self.plan, self.drawn = program.register("plan", ("keep", "take")), program.register("drawn", writable)
         self.fresh, self.kept = program.register("fresh", writable), program.register("kept", symbols)
-        self.shared = shared_attention(program, list(given.values()), n, source.rows, causal=causal)
+        self.shared = shared_attention(program, list(sources.values()), n, source.rows, causal=causal)
         program.attention = self.shared.kind
         program.embed(np.arange(len(symbols)), self.symbol)
 
     def add_step(self, idle: Idle | None = None) -> None:
-        """Add the layers of one denoising step, which is left out where `idle` says so."""
+        """Add the layers of one denoising step; passes that `idle` flags skip it."""
         self._embed()
         self._simulate()
         self._decode()
         self._replace(idle)
-        self._put_in_place()
+        self._write_symbol()
 
     def _embed(self) -> None:
         """(a) SELF embeds the symbols for planner and predictor."""
-        own_row = itself(self.program.layer(), self.here)
+        own_row = itself(self.program.layer(), self.row_code)
         for name, simulation in self.simulations.items():
             simulation.embed_in(own_row, self.symbol, self.tables[name])
 
     def _simulate(self) -> None:
-        """(b) the layers of both, side by side."""
+        """(b) The layers of both run side by side."""
         for number in range(max(simulation.depth for simulation in self.simulations.values())):
             layer = self.program.layer()
             for simulation in self.simulations.values():
                 simulation.layer(number, layer, self.shared.guard[simulation.source.attention])
 
     def _decode(self) -> None:
-        """(c) SELF takes the logits and the noise, ARGMAX decodes them."""
+        """(c) SELF adds up the logits and the noise, ARGMAX decodes them."""
         layer = self.program.layer()
-        own_row = itself(layer, self.here)
+        own_row = itself(layer, self.row_code)
         self.simulations["planner"].logits_in(own_row, self.decision)
         self.simulations["predictor"].logits_in(own_row, self.logits, self.writable)
         if self.noise:
@@ -124,18 +123,21 @@ class DenoisingProgram:
         argmax(layer.mlp, self.logits, self.drawn)
 
     def _replace(self, idle: Idle | None) -> None:
-        """(d) fresh_c = take ∧ slot ∧ drawn_c;  kept_c = symbol_c ∧ (keep ∨ given). All with one positive literal."""
+        """(d) fresh_c = take ∧ slot ∧ drawn_c;  kept_c = symbol_c ∧ (keep ∨ given). Each has one positive literal."""
         mlp, (keep, take) = self.program.layer().mlp, self.plan
-        left_out = [] if idle is None else [*idle.idle]
-        mlp.write(conjunction(mlp, self.drawn, [[keep, *self.given, *left_out]] * self.drawn.size), self.fresh)
-        mlp.write(conjunction(mlp, self.symbol, [[take, *self.given, *left_out]] * self.symbol.size), self.kept)
+        skipped = [] if idle is None else [*idle.idle]
+        mlp.write(
+            conjunction(mlp, self.drawn, [[keep, *self.given, *skipped]] * self.drawn.size),
+            self.fresh,
+        )
+        mlp.write(conjunction(mlp, self.symbol, [[take, *self.given, *skipped]] * self.symbol.size), self.kept)
         mlp.write(conjunction(mlp, self.symbol, [self.slot] * self.symbol.size), self.kept)
         if idle is not None:
             mlp.write(conjunction(mlp, self.symbol, [[*self.given, *idle.busy]] * self.symbol.size), self.kept)
 
-    def _put_in_place(self) -> None:
-        """(e) SELF puts the new symbol in place and clears the rest."""
-        own_row = itself(self.program.layer(), self.here)
+    def _write_symbol(self) -> None:
+        """(e) SELF writes the new symbol to the symbol register and clears the other registers."""
+        own_row = itself(self.program.layer(), self.row_code)
         streams = [simulation.work for simulation in self.simulations.values()]
         decoded = [self.decision, self.logits, self.plan, self.drawn, self.fresh, self.kept]
         clear(own_row, self.symbol, *streams, *self.noise, *decoded)

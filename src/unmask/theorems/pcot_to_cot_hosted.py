@@ -1,24 +1,24 @@
 """Parallel chain of thought as chain of thought, in as many steps as there are symbols (prop:cot-as-pcot).
 
-Statement:    pCoT[T, P] ⊆ CoT[P]: every parallel chain of thought is a chain of thought that writes the same symbols,
-              one per step. The width is O(log N) if blocks are single symbols (P' = 1), so that pCoT[T, T] ⊆ CoT[T] for
-              every T, or if T = O(log N). Otherwise it is O(T + log N).
-Construction: the row before a mask hosts it: it has the mask's stream beside its own and predicts the mask's symbol.
-              `programs.hosted_masks` simulates a layer on both. A row has one key per head, so the keys of symbols and
-              of hosted masks are seen by different heads; their one softmax is put together from the sum Z of all
-              exponentials, the clipped sum where Z = B, and the few keys with a weight above 0 if Z < B.
-              Row 0 fixes Z = B in these heads. It is the begin symbol of the source, or a new one.
-Bounds:       P steps, L·(2m + 4) layers, where m = 2, 7, 15 for p = 1, 2, 3 is the most keys with a weight above 0; one
-              symbol more if the source has no begin symbol; width O(D) + O(log N), and 2T more if P' > 1; for H heads
-              at most 2 + H·max(3g, 2K + 2^p, 2m·2^p, 2·4^p + 2) in a layer, where K = ⌈log2(N + P + 2)⌉ and exp takes
-              g + 1 values. At fixed p: O(log N) heads, O(1) layers.
-Exactness:    bit by bit: after every layer, rows and masks of every step have the source's streams; for p >= 1. It
-              divides by zero if and only if the source does. N = 0: there is one word, and the chain is written into
-              the positions.
-Deviations:   the paper calls the statement clear. A mask attends to symbols, to masks of its block and to itself in one
-              softmax, and it has no row when its symbol is predicted. For P' > 1 the symbols of the current
-              block must be hidden from its masks, which takes a column per block here. Whether O(log N) columns are
-              enough for every T is open.
+Statement:    pCoT[T, P] ⊆ CoT[P]: every parallel chain of thought is simulated by a chain of thought that writes the
+              same symbols, one per step. The width is O(log N) if blocks are single symbols (P' = 1), hence
+              pCoT[T, T] ⊆ CoT[T] for every T. It is also O(log N) if T = O(log N), and otherwise O(T + log N).
+Construction: the row before a mask hosts it: it has the mask's stream in addition to its own, and predicts the mask's
+              symbol. `programs.hosted_masks` simulates each layer on both streams. A row has one key per head, so
+              different heads see the keys of symbols and the keys of hosted masks. Their common softmax is computed
+              from the sum Z of all exponentials: as a clipped sum if Z = B, and from the few keys with a weight above 0
+              if Z < B. Row 0 fixes Z = B in these heads. It is the begin symbol of the source, or a new one.
+Bounds:       P steps, L·(2m + 4) layers, where m is the largest number of keys with a weight above 0 (m = 2, 7, 15 for
+              p = 1, 2, 3); one symbol more if the source has no begin symbol; width O(D) + O(log N), and 2T more if
+              P' > 1; for H heads at most 2 + H·max(3g, 2K + 2^p, 2m·2^p, 2·4^p + 2) heads in a layer, where
+              K = ⌈log2(N + P + 2)⌉ and exp takes g + 1 values. At fixed p: O(log N) heads, O(1) layers.
+Exactness:    bit by bit, for p >= 1: after every layer, rows and masks of every step have the source's streams. The
+              conversion divides by zero if and only if the source does. For N = 0 there is only one word, and the
+              positions contain its chain.
+Deviations:   the paper calls the statement clear. However, a mask attends to symbols, to masks of its block and to
+              itself in one softmax, and a chain of thought has no row for it when its symbol is predicted. For P' > 1
+              the masks of the current block must not see the symbols of that block. This takes one column per block.
+              Whether O(log N) columns are enough for every T is open.
 """
 
 import numpy as np
@@ -48,22 +48,22 @@ def bound(source: SourceSize) -> Price:
     heads = source.model.heads
     width = 2 * source.width + layout.width()
     width += heads * sum(search_registers(tables, layout, source.width).values())
-    # a layer without heads is one layer; the bound takes all layers to have some
+    # a layer without heads needs only one layer; the bound assumes that every layer has heads
     return Price(source.padding, source.padding, source.layers * (2 * tables.most_keys + 4), width, symbols)
 
 
 def most_heads(source: SourceSize) -> int:
-    """Return the most heads of a layer."""
+    """Return an upper bound on the number of heads of a layer."""
     tables = ScoreTables(Precision(source.precision))
-    one, bits = tables.precision.one, bits_for(2 + source.length + source.padding)
+    scale, bits = tables.precision.one, bits_for(2 + source.length + source.padding)
     walks = tables.precision.size + 3
     return 2 + source.model.heads * max(
-        3 * len(tables.growth), 2 * bits + one, 2 * tables.most_keys * one, walks, 2 * tables.most_keys + 2
+        3 * len(tables.growth), 2 * bits + scale, 2 * tables.most_keys * scale, walks, 2 * tables.most_keys + 2
     )
 
 
 def pcot_to_cot_hosted(source: Model) -> Conversion:
-    """Return the chain of thought of a parallel one, with as many symbols."""
+    """Return the chain of thought that writes the symbols of a parallel one, one per step."""
     vocabulary = source.vocabulary
     if source.begin is None:
         vocabulary = (*vocabulary, free_name(SPECIAL_NAMES["begin"], vocabulary))
@@ -87,7 +87,7 @@ def pcot_to_cot_hosted(source: Model) -> Conversion:
 
 
 def _hosting_program(source: Model, vocabulary: tuple[str, ...]) -> tuple[Program, Columns, Columns, list[int]]:
-    """The program, both streams, and after which layers they are those of the source."""
+    """Return the program, the columns of both streams, and the layers that end with the source's streams."""
     transformer, size = source.transformers["model"], len(source.vocabulary)
     extra = len(vocabulary) - size
     layout = HostLayout(1 + source.length + source.padding, source.steps, source.block or 1, not extra)
@@ -116,7 +116,7 @@ def _hosting_program(source: Model, vocabulary: tuple[str, ...]) -> tuple[Progra
 
 
 def _begin_streams(source: Model) -> list[np.ndarray]:
-    """The stream of the source's begin symbol before every layer: it sees itself alone, whatever the word is."""
+    """Return the stream of the source's begin symbol before each layer; it sees only itself, so no word changes it."""
     transformer = source.transformers["model"]
     if source.begin is None:
         return []
@@ -125,7 +125,7 @@ def _begin_streams(source: Model) -> list[np.ndarray]:
     try:
         for number in range(len(transformer.layers)):
             streams.append(session.layers(streams[-1], number, number + 1))
-    except AttendsToNothing:  # in every run; so does row 0 of the conversion
+    except AttendsToNothing:  # this happens in every run, and also in row 0 of the conversion
         streams += [np.zeros_like(streams[0])] * len(transformer.layers)
     return [stream[0, 0] for stream in streams]
 
@@ -140,31 +140,31 @@ def _constant_program(source: Model, vocabulary: tuple[str, ...]) -> Program:
         written = np.zeros(source.padding, dtype=np.int64)
         layer.head().column([(program.one, -B)], [(program.one, ONE)])
     for symbol, name in enumerate(vocabulary):
-        here = np.append(np.asarray(written) == symbol, [False])
-        program.read_out(symbol, program.flag(f"writes {name}", here))
+        writes = np.append(np.asarray(written) == symbol, [False])
+        program.read_out(symbol, program.flag(f"writes {name}", writes))
     return program
 
 
 def _alignment(source: Model, work: Columns, masks: Columns, ends: list[int]) -> Alignment:
     block, extra = source.block or 1, int(source.begin is None)
-    given = source.rows - source.padding
+    input_rows = source.rows - source.padding
 
-    def rows(t: int) -> tuple[np.ndarray, np.ndarray]:
-        read = np.arange(given + t * block)
-        return read, read + extra
+    def symbols(t: int) -> tuple[np.ndarray, np.ndarray]:
+        rows = np.arange(input_rows + t * block)
+        return rows, rows + extra
 
     def hosted(t: int) -> tuple[np.ndarray, np.ndarray]:
-        read = given + np.arange(t * block, (t + 1) * block)
-        return read, read + extra - 1
+        rows = input_rows + np.arange(t * block, (t + 1) * block)
+        return rows, rows + extra - 1
 
     def step(t: int) -> int:
         return (t + 1) * block - 1
 
     states = [("embed", "embed"), *((f"layers.{i}.residual", f"layers.{end}.residual") for i, end in enumerate(ends))]
     copies = tuple(
-        StreamCopy(f"steps.{{t}}.model.{ours}", f"steps.{{last}}.model.{theirs}", read, columns, step)
-        for ours, theirs in (states if ends else [])
-        for read, columns in ((rows, work), (hosted, masks))
+        StreamCopy(f"steps.{{t}}.model.{state}", f"steps.{{last}}.model.{copied_state}", rows, columns, step)
+        for state, copied_state in (states if ends else [])
+        for rows, columns in ((symbols, work), (hosted, masks))
     )
     return Alignment(slots(lambda t: np.arange((t + 1) * block), step), copies)
 

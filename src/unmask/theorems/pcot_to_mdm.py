@@ -1,23 +1,23 @@
 """Parallel chain of thought inside masked diffusion (thm:mdms-can-simulate-cot), with P + (N + P) log(N + P) slots.
 
-Statement:    pCoT[T, P] ⊆ MDM[T, P + (N + P)(⌈log2(N + P)⌉ - 1)]: every parallel chain of thought is a masked
-              diffusion model with unmasked attention that takes as many steps; its last P slots are, after step t, the
-              first t blocks of the chain. N counts the begin symbol.
-Construction: the predictor keeps ⌈log2(N + P)⌉ copies of the N + P rows of the chain (`simulation.causal_copies`): the
-              given rows are the first, the last P slots, where the output is written, are the last, and what lies
-              between is workspace that stays masked. One layer copies the embeddings, then every layer of the
-              source is one layer; an output slot is a copy of its own row, so it ends with its own logits.
-              The planner takes the masked output slots whose block before is written (lem:select-block).
+Statement:    pCoT[T, P] ⊆ MDM[T, P + (N + P)(⌈log2(N + P)⌉ - 1)]: every parallel chain of thought is simulated by a
+              masked diffusion model with unmasked attention and the same number of steps. After step t its last P slots
+              hold the first t blocks of the chain. N counts the begin symbol.
+Construction: the predictor has ⌈log2(N + P)⌉ copies of the N + P rows of the chain (`simulation.CausalCopies`). The
+              input rows come first. The output is written to the last P slots. The slots between them are workspace and
+              stay masked. One layer copies the embeddings, then each layer of the source is one layer. An output slot
+              is itself a copy of its row, so it ends with the logits of that row. The planner chooses the masked output
+              slots whose previous block is written (lem:select-block).
 Bounds:       T steps, P + (N + P)·max(0, ⌈log2(N + P)⌉ - 1) <= P + (N + P)² slots, L + 1 layers of the predictor and
               1 of the planner, one symbol more, width 2D + 4⌈log2(N + P)⌉ + 7.
-Exactness:    bit by bit: after every step and every layer, each copy of each row that the chain has read so far holds
-              the chain's stream; for p >= 1. It divides by zero if and only if the source does.
-Deviations:   the paper takes (N + P)² workspace slots and 2L + 1 layers. It writes the output into the first P slots,
-              but the answer is read from the last; it has the chain ignore masks, but the masks of the current block
-              are seen by it, and those of later blocks need not be ignored, since it is causal. In F_p they do
-              matter in one way: rows of blocks that the chain has not yet reached may divide by zero, so BOOST
-              marks them, step by step. A chain may write its own mask, a predictor may not: the mask is a new symbol,
-              embedded like the chain's. A flag marks the first block, so that N = 0 needs no special case.
+Exactness:    bit by bit, for p >= 1: after every step and every layer, each copy of a row that the chain has read so
+              far has the chain's stream. The conversion divides by zero if and only if the source does.
+Deviations:   the paper takes (N + P)² workspace slots and 2L + 1 layers. It writes the output to the first P slots, but
+              the answer is read from the last slots. In the paper the chain ignores masks. In fact it sees the masks of
+              the current block, and it need not ignore those of later blocks, because it is causal. In F_p later masks
+              matter in one way: rows of blocks that the chain has not reached yet may divide by zero, so they BOOST. A
+              chain may write its own mask and a predictor may not, so the mask is a new symbol with the embedding of
+              the chain's mask. A flag marks the first block, so N = 0 needs no special case.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ from unmask.theorems.theorem import Conversion, SourceSize, Theorem, converted
 from unmask.weights.model import Model, Price
 
 MASKS = (*SPECIAL_NAMES["mask"], "m'")
-"""Names for the mask of the converted model; the chain's own stays an ordinary symbol."""
+"""Names for the mask of the converted model; the chain's own mask becomes an ordinary symbol."""
 
 
 def bound(source: SourceSize) -> Price:
@@ -67,7 +67,7 @@ def pcot_to_mdm(source: Model) -> Conversion:
 
 
 def _program(source: Model, mask: str, outputs: int) -> tuple[Program, Expression, Expression]:
-    """A program over all copies, how many rows they copy, and the number of the first output slot."""
+    """Return a program over all copies, the number of rows that are copied, and the row of the first output slot."""
     levels = bits_for(source.rows)
     program = Program((*source.vocabulary, mask), outputs, source.length, levels * source.rows)
     count = N + (source.rows - source.length)
@@ -79,14 +79,14 @@ def _predictor(source: Model, mask: str) -> tuple[Program, Columns]:
     transformer = source.transformers["model"]
     size, block = len(source.vocabulary), source.block or 1
     program, count, output = _program(source, mask, size + 1)
-    given = N + int(source.begin is not None)
+    input_rows = N + int(source.begin is not None)
     masked = program.register("masked")
     earlier = CausalCopies.of(program, count, source.rows)
     row = earlier.simulated
-    written = choose(n < given, 1, n >= output)  # the given rows and the output: what the chain reads
+    written = choose(n < input_rows, 1, n >= output)  # the rows that the chain reads: input and output
     workspace = program.flag("workspace", written.equals(0))
-    first = program.flag("not after the first block", row < given + block)
-    row_before = program.code("row a block before", choose(row < given + block, row, row - block), earlier.levels)
+    first = program.flag("not after the first block", row < input_rows + block)
+    row_before = program.code("row a block before", choose(row < input_rows + block, row, row - block), earlier.levels)
     before, unreached = program.register("masked a block before"), program.register("unreached")
     read = Simulation.of(program, transformer, "given", source_positions(transformer, row, written))
     simulation = Simulation.of(program, transformer, "work")
@@ -96,14 +96,14 @@ def _predictor(source: Model, mask: str) -> tuple[Program, Columns]:
     program.embed(size, masked)
 
     layer = program.layer()
-    for wanted, what, where in (
+    for address, columns, target in (
         (earlier.position, read.work, simulation.work),
         (row_before, masked, before),
     ):
         head = layer.head()
-        eq(head, wanted, earlier.position)
+        eq(head, address, earlier.position)
         hide(head, workspace, copies=1)
-        head.copy(what, where)
+        head.copy(columns, target)
     layer.mlp.write(conjunction(layer.mlp, before, [first]), unreached)
 
     def guard(head: HeadBuilder) -> None:
@@ -117,29 +117,36 @@ def _predictor(source: Model, mask: str) -> tuple[Program, Columns]:
 
 
 def _planner(source: Model, mask: str) -> Program:
-    """Masked output slots whose previous block is written; a flag marks the first block."""
-    block = source.block or 1
     program, _, output = _program(source, mask, 2)
-    own = program.code("own", n)
+    return choose_next_block(source, program, output)
+
+
+def choose_next_block(source: Model, program: Program, output: Expression) -> Program:
+    """Make a program the planner that chooses the masked output slots whose previous block is written.
+
+    The output slots start at row `output`.
+    """
+    block = source.block or 1
+    row_code = program.code("own", n)
     previous = program.code("a block before", choose(n < output + block, n, n - block))
     later = program.flag("not in the first block", both(n >= output, n < output + block).equals(0))
     masked, before, chosen = (program.register(name) for name in ("masked", "before", "chosen"))
     program.embed(len(source.vocabulary), masked)
     layer = program.layer()
-    # a row that looks at itself is never chosen here: workspace, and the first block, which is added below
-    select_block(layer, masked, row_code=own, previous=previous, before=before, chosen=chosen)
+    # this never chooses a row that looks at itself: workspace, and the first block, which the next line adds
+    select_block(layer, masked, row_code=row_code, previous=previous, before=before, chosen=chosen)
     layer.mlp.write(conjunction(layer.mlp, masked, [later]), chosen)
     planner_logits(program, chosen)
     return program
 
 
 def _alignment(source: Model, model: Model, work: Columns) -> Alignment:
-    block, rows, given = source.block or 1, source.rows, source.rows - source.padding
+    block, rows, input_rows = source.block or 1, source.rows, source.rows - source.padding
 
     def copies(t: int) -> tuple[np.ndarray, np.ndarray]:
-        there = np.arange(model.rows)
-        there = there[there % rows < given + (t + 1) * block]
-        return there % rows, there
+        copied = np.arange(model.rows)
+        copied = copied[copied % rows < input_rows + (t + 1) * block]
+        return copied % rows, copied
 
     depth = len(source.transformers["model"].layers)
     states = ["embed", *(f"layers.{number}.residual" for number in range(depth))]

@@ -1,30 +1,32 @@
-"""Chains of thought inside masked diffusion with three slots more (beside thm:mdms-can-simulate-cot).
+"""Chains of thought inside masked diffusion with three slots more (a variant of thm:mdms-can-simulate-cot).
 
-Statement:    pCoT[T, P] ⊆ MDM[T, P + 3]: every parallel chain of thought is a masked diffusion model with unmasked
-              attention that takes as many steps; its last P slots are, after step t, the first t blocks of the chain.
-              Likewise CoT[T] ⊆ MDM[T, T + 3] (`cot_to_mdm_mirrored`), so that CoT[log N] ⊆ MDM[log N, N] for all N with
-              ⌈log2 N⌉ + 3 <= N: for N >= 6. (For N <= 5 a table of the words of a length is one step with one slot.)
-Construction: the given rows and the last P slots are the rows of the chain in order; the three slots between them stay
-              masked. Every row also holds, in other columns, the stream of another row, so that the rows of the chain
-              are there in falling order, too. `programs.mirrored_rows` then simulates every layer of the chain: a
-              causal head sees its prefix block by block. The planner takes the masked output slots whose block before
-              is written. A chain of thought predicts a symbol in the row before it: one more layer lets a slot LOOKUP
-              that row.
+Statement:    pCoT[T, P] ⊆ MDM[T, P + 3]: every parallel chain of thought is simulated by a masked diffusion model with
+              unmasked attention and the same number of steps. After step t its last P slots hold the first t blocks of
+              the chain. Likewise CoT[T] ⊆ MDM[T, T + 3] (`cot_to_mdm_mirrored`). So CoT[log N] ⊆ MDM[log N, N] for all
+              N with ⌈log2 N⌉ + 3 <= N, that is, for N >= 6. (For N <= 5 a table of all words of length N needs one step
+              and one slot.)
+Construction: the input rows and the last P slots are the rows of the chain, in order. The three slots between them stay
+              masked. Every row has, in other columns, the stream of a second row of the chain, so that the rows of the
+              chain also occur in reverse order. `programs.mirrored_rows` then simulates each layer of the chain: a
+              causal head sees its prefix block by block. The planner chooses the masked output slots whose previous
+              block is written. A chain of thought predicts each symbol in the row before it, so one more layer lets a
+              slot LOOKUP that row.
 Bounds:       T steps, P + 3 slots, one symbol more, 1 layer of the planner. For a chain with H heads per layer:
-              1 + L·(3m + 3) layers, where m = 2, 7, 15 for p = 1, 2, 3 is the most keys with a weight above 0 if Z < B;
-              max(11, g)·H·K + 1 heads in a layer, where K = ⌈log2(N + P + 1)⌉ and exp takes g + 1 values;
-              width (H + 2)·D + O(H·(4^p + log(N + P))). At fixed p: O(log N) heads, O(1) layers, O(log N) width.
-              A chain of thought costs D more columns.
-Exactness:    bit by bit: after every step and every layer of the chain, each row that the chain has read so far holds
-              the chain's stream; for p >= 1. It divides by zero if and only if the source does.
-Deviations:   not a construction of the paper, which takes (N + P)² slots. `pcot_to_mdm` takes
-              (N + P)(⌈log2(N + P)⌉ - 1) + P slots, one head per head and one layer per layer. Here heads and layers pay
-              for the slots. docs/paper/our-results.md has the argument, and a lower bound for heads times copies.
+              1 + L·(3m + 3) layers, where m is the largest number of keys with a weight above 0 if Z < B (m = 2, 7, 15
+              for p = 1, 2, 3); max(11, g)·H·K + 1 heads in a layer, where K = ⌈log2(N + P + 1)⌉ and exp takes g + 1
+              values; width (H + 2)·D + O(H·(4^p + log(N + P))). At fixed p: O(log N) heads, O(1) layers, O(log N)
+              width. A chain of thought costs D more columns.
+Exactness:    bit by bit, for p >= 1: after every step and every layer of the chain, each row that the chain has read so
+              far has the chain's stream. The conversion divides by zero if and only if the source does.
+Deviations:   this is not a construction of the paper, which takes (N + P)² slots. `pcot_to_mdm` takes
+              (N + P)(⌈log2(N + P)⌉ - 1) + P slots, one head for each head and one layer for each layer. This one has
+              fewer slots and more heads and layers. docs/paper/our-results.md has the argument and a lower bound on
+              heads times copies.
 """
 
 import numpy as np
 
-from unmask.expressions import Expression, N, both, choose, constant, n
+from unmask.expressions import Expression, N, choose, constant, n
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.addressed_rows import ScoreTables
 from unmask.programs.assembly import assemble_all
@@ -32,11 +34,10 @@ from unmask.programs.declarations import SignedBits
 from unmask.programs.gadgets.attention import eq, hide, itself, lookup
 from unmask.programs.gadgets.mlp import conjunction
 from unmask.programs.mirrored_rows import SPARE, MirroredRows, spare_row
-from unmask.programs.planner_programs import planner_logits, select_block
 from unmask.programs.program import Columns, Edges, Program, bits_for, free_name
 from unmask.programs.simulation import Simulation, column_labels, source_positions
 from unmask.theorems.alignment import Alignment, StreamCopy, slots
-from unmask.theorems.pcot_to_mdm import MASKS
+from unmask.theorems.pcot_to_mdm import MASKS, choose_next_block
 from unmask.theorems.theorem import Conversion, SourceSize, Theorem, converted
 from unmask.weights.model import Model, Price
 
@@ -82,21 +83,21 @@ def chain_to_mdm_mirrored(source: Model) -> Conversion:
 
 
 def _program(source: Model, mask: str, outputs: int) -> tuple[Program, Expression, Expression]:
-    """A program over the rows, how many of them are given, and how many rows the chain has."""
-    given = source.rows - source.padding
+    """Return a program over the rows, the number of input rows, and the number of rows of the chain."""
+    input_rows = source.rows - source.padding
     program = Program((*source.vocabulary, mask), outputs, source.length, source.rows + SPARE)
-    return program, N + (given - source.length), N + (source.rows - source.length)
+    return program, N + (input_rows - source.length), N + (source.rows - source.length)
 
 
 def _predictor(source: Model, mask: str) -> tuple[Program, Columns, list[int]]:
-    """The chain's transformer with two streams in every row, its stream, and after which layers it is the chain's."""
+    """Return the program, the columns of the chain's stream, and the layers that end with the stream of the chain."""
     transformer = source.transformers["model"]
     size = len(source.vocabulary)
-    program, given, count = _program(source, mask, size + 1)
-    # a spare row holds a mask, too, but its stream stays 0
-    masked = program.register("masked", declaration=SignedBits(constant(0), spare_row(given)))
-    rows = MirroredRows.of(program, transformer, given, count, source.rows)
-    positions = source_positions(transformer, rows.row, 1 - spare_row(given))
+    program, input_rows, count = _program(source, mask, size + 1)
+    # a spare row also has the mask as its symbol, but its stream stays 0
+    masked = program.register("masked", declaration=SignedBits(constant(0), spare_row(input_rows)))
+    rows = MirroredRows.of(program, transformer, input_rows, count, source.rows)
+    positions = source_positions(transformer, rows.row, 1 - spare_row(input_rows))
     simulation = Simulation.of(program, transformer, "work", positions)
     simulation.embed_symbols(program)
     program.embed(size, masked)
@@ -104,22 +105,25 @@ def _predictor(source: Model, mask: str) -> tuple[Program, Columns, list[int]]:
     ends = []
     unreached = masked
     if source.mask is not None:
-        unreached = _masks_of_the_chain(source, rows, masked, simulation)
+        unreached = _embed_chain_masks(source, rows, masked, simulation)
         ends.append(0)
     for number in range(simulation.depth):
         rows.layer(simulation, number, unreached)
         ends.append(len(program.layers) - 1)
     final = simulation.work
     if source.mask is None:
-        final, first = program.register("final", column_labels(transformer)), given + SPARE
-        row_before = choose(n.equals(first), given - 1, choose(n > first, n - 1, n))
+        final, first = program.register("final", column_labels(transformer)), input_rows + SPARE
+        row_before = choose(n.equals(first), input_rows - 1, choose(n > first, n - 1, n))
         lookup(program.layer(), program.code("row before", row_before), rows.row_code).copy(simulation.work, final)
     simulation.read_out(program, final)
     return program, simulation.work, ends
 
 
-def _masks_of_the_chain(source: Model, rows: MirroredRows, masked: Columns, simulation: Simulation) -> Columns:
-    """A masked row has the stream of the chain's mask; the chain has reached it if no row a block before is masked."""
+def _embed_chain_masks(source: Model, rows: MirroredRows, masked: Columns, simulation: Simulation) -> Columns:
+    """Embed masked rows as the chain's mask; return the flag of the rows that the chain has not reached yet.
+
+    The chain has reached a row if the row one block before it is not masked.
+    """
     program, block = rows.program, source.block or 1
     embed = simulation.source.embed.take(np.array([source.token[source.mask or ""]]))[0]
     layer = program.layer()
@@ -137,30 +141,17 @@ def _masks_of_the_chain(source: Model, rows: MirroredRows, masked: Columns, simu
 
 
 def _planner(source: Model, mask: str) -> Program:
-    """Select the masked output slots whose previous block is written; a flag marks the first block."""
-    block = source.block or 1
     program, _, count = _program(source, mask, 2)
-    output = count + (SPARE - source.padding)
-    own = program.code("own", n)
-    previous = program.code("a block before", choose(n < output + block, n, n - block))
-    later = program.flag("not in the first block", both(n >= output, n < output + block).equals(0))
-    masked, before, chosen = (program.register(name) for name in ("masked", "before", "chosen"))
-    program.embed(len(source.vocabulary), masked)
-    layer = program.layer()
-    # a row that looks at itself is never chosen here: workspace, and the first block, which is added below
-    select_block(layer, masked, row_code=own, previous=previous, before=before, chosen=chosen)
-    layer.mlp.write(conjunction(layer.mlp, masked, [later]), chosen)
-    planner_logits(program, chosen)
-    return program
+    return choose_next_block(source, program, count + (SPARE - source.padding))
 
 
 def _alignment(source: Model, model: Model, work: Columns, ends: list[int]) -> Alignment:
-    block, given = source.block or 1, source.rows - source.padding
+    block, input_rows = source.block or 1, source.rows - source.padding
 
     def read(t: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows that the chain has read; a chain of thought has not read what it predicts."""
-        rows = np.arange(given + (t + (source.mask is not None)) * block)
-        return rows, np.where(rows < given, rows, rows + SPARE)
+        """Return the rows that the chain has read; only a parallel chain has already read the rows that it predicts."""
+        rows = np.arange(input_rows + (t + (source.mask is not None)) * block)
+        return rows, np.where(rows < input_rows, rows, rows + SPARE)
 
     depth = len(source.transformers["model"].layers)
     states = [*(["embed"] if source.mask else []), *(f"layers.{number}.residual" for number in range(depth))]

@@ -1,39 +1,43 @@
 """A padded looped transformer inside masked diffusion (thm:emdms-can-simulate-fplts, with lem:idenitity-dump).
 
-Statement:    PLT[T, P] ⊆ MDM[T, (N + P)·D + 1], and packed PLT[T, P] ⊆ MDM[T, (N + P)·D] for D >= 2: every looped
-              transformer of width D is a masked diffusion model that takes one step per loop and keeps the residual
-              stream of all N + P rows in its slots. Its weights do not depend on T, its alphabet not on N, its width on
-              N only by a logarithm.
-Construction: the alphabet is that of the source and F_p; slot (r, d) holds entry d of row r as after the last loop,
-              the last slots the answers, one for each row that the source decodes. The planner takes every slot in
-              every step. The predictor (`LoopPredictor`) reads the stored stream, or takes the initial one where
-              nothing is stored yet, runs the looped layers on it, stores the result, and answers by the final layers.
-              Packed: the first answer stands in the slot of the last number of the stream; the other slots of its row
-              hold that number as well, a digit each, so that pairs of a number and a digit are symbols, too
-              (`residual_slots.Digits`).
+Statement:    PLT[T, P] ⊆ MDM[T, (N + P)·D + 1], and for D >= 2, in packed form, PLT[T, P] ⊆ MDM[T, (N + P)·D]. Every
+              looped transformer of width D is simulated by a masked diffusion model that takes one step per loop and
+              stores the residual stream of all N + P rows in its slots. The weights do not depend on T. The alphabet
+              does not depend on N, and the width grows with log N.
+Construction: the symbols are those of the source and the numbers of F_p. Slot (r, d) stores entry d of row r after the
+              most recent loop. The last slots store the answers, one for each row that the source decodes. The planner
+              chooses every slot in every step. The predictor (`LoopPredictor`) reads the stored stream, or the initial
+              stream if nothing is stored yet. It runs the looped layers on it, stores the result, and computes the
+              answers with the final layers.
+              Packed: the first answer takes the slot of the last number of the stream. The other slots of that row
+              store this number in addition to their own, one digit each. So pairs of a number and a digit are also
+              symbols (`residual_slots.Digits`).
 Bounds:       max(T, 1) steps, (F + P)·D + k slots with k answers and F = N, or N + 1 with a begin symbol; packed, one
               slot less (for D = 1, 2·(F + P) + k - 1). 3 layers more than the source, and 1 for each final layer that
               attends; 1 more if it has no final layers; 1 more for the single-head read (D > 32) if it has no initial
               layers. 2^(2p+1) symbols more; packed, 2·(2^b - 1)·(2^(2p+1) - 1) more than that, b = ⌈2p/(D - 1)⌉. Width
-              O(D + |Σ| + 4^p + log(N + P)), and a column for each head of the final layers; a causal source costs two
-              columns per row, which is not logarithmic.
+              O(D + |Σ| + 4^p + log(N + P)), and a column for each head of the final layers. A causal source costs two
+              more columns per row, which is not logarithmic.
               Stochastic: T + 1 steps, one more slot per row and noise column.
-Exactness:    bit by bit after every loop, for p >= 1; Z = 0 in the same loop, and where it is in a final layer after
-              the last loop, all answers are ⟨0⟩, which is no symbol of the source. For p >= 2 no tape can change what
-              a deterministic source's conversion writes: its logits are ±B.
-              Stochastic sources: exact without a tape. With one, noise slots draw what the next loop adds, so that
-              the first step only stores the initial stream; the source, given what the slots drew as its noise, takes
-              the same path bit by bit. The same tape gives another path, since addresses differ.
-Law:          not exactly that of a stochastic source. A noise slot draws a number of noise within d of its law, in
-              total variation: d < 0.296, 0.0991, 0.0234, 0.0117 for p = 1, 2, 3, 4 (`residual_slots.noise_logits`,
-              computed exactly). The (N + P)·C·T numbers of a run, with C noisy columns, are drawn independently, so
-              that the laws of its paths and answers are within 1 - (1 - d)^((N + P)·C·T); `unmask convert` prints both.
-Deviations:   only N rows are given but N + P are to be hosted; the stream is in F_p, not in {0, 1}; the proof ends with
-              T·P·D slots and has none for the answer. The initial layers must run once, the final ones after the last
-              loop, but there is no clock: the initial stream is let through where nothing is stored yet, the answer
-              rewritten in every step as if it were the last. On the stream of an earlier loop a final layer may divide
-              by zero where the source never does. So the heads of a final layer are first asked by EMPTY whether they
-              see anything, and rows in which one does not BOOST.
+Exactness:    bit by bit after every loop, for p >= 1. Both divide by zero in the same loop. If the source divides by
+              zero in a final layer, all answers are ⟨0⟩, a symbol that the source does not have. For p >= 2 no tape
+              changes what the conversion of a deterministic source writes, since its logits are ±B.
+              Stochastic sources: exact without a tape. With a tape, noise slots draw the noise that the next loop adds,
+              and the first step only stores the initial stream. If the source takes the numbers of the noise slots as
+              its noise, it follows the same path bit by bit. The same tape gives a different path, because the
+              addresses of the draws differ.
+Law:          not exactly that of a stochastic source. Each number that a noise slot draws has a law within d of the
+              noise, in total variation: d < 0.296, 0.0991, 0.0234, 0.0117 for p = 1, 2, 3, 4
+              (`residual_slots.noise_logits`, computed exactly). A run with C noisy columns draws (N + P)·C·T numbers
+              independently. So the laws of its paths and of its answers are within 1 - (1 - d)^((N + P)·C·T).
+              `unmask convert` prints both.
+Deviations:   the input has N rows, but N + P rows must be hosted. The stream is in F_p, not in {0, 1}. The printed
+              proof ends with T·P·D slots and has no slot for the answer. The initial layers should run once and the
+              final layers after the last loop, but a step does not know its number. So every step runs both: rows take
+              the initial stream if nothing is stored yet, and every step writes the answer as if it were the last. On
+              the stream of an earlier loop a final layer may divide by zero although the source never does. Therefore
+              EMPTY first tests for each head of a final layer whether it sees any row. Rows with a head that sees none
+              BOOST.
 """
 
 from dataclasses import dataclass
@@ -45,7 +49,7 @@ from unmask.expressions import N, both, n
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.assembly import assemble_all
 from unmask.programs.gadgets.attention import boost, hide, itself
-from unmask.programs.gadgets.mlp import also, argmax, conjunction, gate, merge, one_hot, outweigh, select, veto
+from unmask.programs.gadgets.mlp import argmax, conjunction, gate, merge, one_hot, outweigh, select, veto, write_again
 from unmask.programs.gadgets.whole_layers import detect, empty, everywhere
 from unmask.programs.program import (
     ONE,
@@ -82,7 +86,8 @@ MOST_HEADS = 32  # beyond this width, one head reads all entries
 class LoopShape:
     """The sizes of a conversion: layers, rows and columns of the source, noise columns, steps of the result.
 
-    `final_heads` are the heads of each final layer that attends; `digits`, how a packed row holds its last number.
+    `final_heads` has the number of heads of each final layer that has any. `digits` says how a packed row stores its
+    last number.
     """
 
     initial: int
@@ -125,7 +130,7 @@ class LoopShape:
 
     @property
     def stream_entries(self) -> np.ndarray:
-        """Return which slots of a group hold the stream; in a packed group they come last."""
+        """Return the slots of a group that store the stream; in a packed group they come last."""
         return np.arange(self.width) + (len(self.noise) if self.packed else 0)
 
     @property
@@ -161,19 +166,22 @@ def slots_per_row(width: int, noise: int, *, packed: bool) -> int:
 
 
 def spread_digits(width: int, p: int) -> Digits | None:
-    """How a row without a slot for its last number holds it; None for a single column, whose second slot is free."""
+    """Return how a packed row stores its last number as digits.
+
+    None for width 1: a row has at least two slots, so the second one is free.
+    """
     return Digits.of(width - 1, p) if width > 1 else None
 
 
 @dataclass(frozen=True, eq=False)
 class LoopAlphabet:
-    """The symbols of the source under their old numbers, then F_p, then pairs (digit, number of F_p), then the mask."""
+    """The symbols: those of the source in their order, then F_p, then pairs (digit, number of F_p), then the mask."""
 
     symbols: tuple[str, ...]
     answers: np.ndarray
     numbers: np.ndarray
     with_digit: np.ndarray
-    """[d, i]: number i with the d-th digit that is not 0."""
+    """with_digit[d, i]: the symbol of number i with the d-th digit that is not 0."""
 
     @property
     def mask(self) -> int:
@@ -198,33 +206,32 @@ class LoopAlphabet:
 
 
 class LoopPredictor:
-    """One loop of a looped transformer as one step of masked diffusion: the predictor, layer by layer.
+    """The predictor of thm:emdms-can-simulate-fplts: one loop of a looped transformer as one step of masked diffusion.
 
-    `initial` holds the source's stream before the loop, `stream` from the loop on.
+    Register `initial` has the source's stream before the loop, `stream` has it from the loop on. The layers are:
 
-    The predictor of thm:emdms-can-simulate-fplts, layer by layer:
-
-        expand    (single-head read without initial layers only) slots spread their bit planes
+        expand    (only for the single-head read without initial layers) slots spread their bit planes
         initial   the initial layers of the source on the embeddings, in every step
-        read      hosts fetch the stored stream, and whether there is one yet; GATE: the initial stream or nothing
+        read      hosts fetch the stored stream and a flag that says whether it exists; GATE lets the initial stream
+                  through if it does not
         merge     SELF adds both, and the noise that was drawn for this loop
         loop      the looped layers
-        tail      the final layers, each that attends after a layer of EMPTY heads, and rows that see nothing BOOST;
-                  meanwhile slots look up their host and SELECT (1st), ONEHOT their number (2nd)
+        tail      the final layers; each one with heads comes after a layer of EMPTY heads, and rows that see nothing
+                  BOOST; at the same time slots look up their host and SELECT (1st layer), ONEHOT their number (2nd)
         deliver   the last slots look up the logits of the last rows, ARGMAX; ⟨0⟩ if some row saw nothing (DETECT)
 
-    Given rows and the first slot of every pad's group host the rows of the source; no row sees the other rows, and they
-    BOOST. All logits are ±B, but for noise slots.
+    The input rows, and the first slot of the group of each pad, host the rows of the source. Other rows are hidden from
+    all rows, and they BOOST. All logits are ±B, except in noise slots.
     """
 
     def __init__(self, source: Model, shape: LoopShape, alphabet: LoopAlphabet, rows: int) -> None:
         self.source, self.shape, self.alphabet = source, shape, alphabet
         self.model, self.precision = source.transformers["model"], source.precision
-        given = N + int(source.begin is not None)
-        layout = SlotLayout(given, given + source.padding, shape.entries, shape.answers, shape.packed)
+        input_rows = N + int(source.begin is not None)
+        layout = SlotLayout(input_rows, input_rows + source.padding, shape.entries, shape.answers, shape.packed)
         program = Program(alphabet.symbols, len(alphabet.symbols), source.length, rows)
         self.program = program
-        self.here = program.code("here", n)
+        self.row_code = program.code("here", n)
         self.at = SlotAddresses.of(program, layout, shape.rows)
         self.answer = program.flag("answer", n >= layout.first_answer)
         draws = layout.entry < len(shape.noise) if shape.packed else layout.entry >= shape.width
@@ -270,7 +277,7 @@ class LoopPredictor:
         program.embed(alphabet.mask, self.masked)
 
     def _guard(self, *idle: Columns) -> Guard:
-        """Only hosts are seen; rows that are no host, or idle, never divide by zero."""
+        """Return the guard of a head: only hosts are visible, and idle rows and non-hosts never divide by zero."""
 
         def restrict(head: HeadBuilder) -> None:
             for flag in (self.at.guest, *idle):
@@ -296,7 +303,7 @@ class LoopPredictor:
         passed = program.register("passed +", shape.width), program.register("passed -", shape.width)
         gate(read.mlp, self.initial.work, self.late, *passed)
 
-        together = itself(program.layer(), self.here)
+        together = itself(program.layer(), self.row_code)
         merge(together, *passed, self.stream.work)
         reader.restore(together, shape.stream_entries, self.stream.work)
         reader.restore(together, shape.noise_entries, self.stream.work[list(shape.noise)])
@@ -307,21 +314,21 @@ class LoopPredictor:
             self.stream.layer(number, self.program.layer(), self._guard(*idle))
 
     def _tail(self) -> None:
-        """The final layers; meanwhile the stream is stored, and after them the answer delivered."""
+        """Add the final layers. The first two of them also store the stream, and a last layer delivers the answer."""
         shape, first = self.shape, len(self.model.layers) - self.shape.final
         tail = [self.program.layer() for _ in range(shape.tail)]
-        waiting = iter(tail)
+        free_layers = iter(tail)
         for number in range(first, len(self.model.layers)):
             idle = []
             if self.model.layers[number].heads:
-                self._watch(number, next(waiting))
+                self._test_heads(number, next(free_layers))
                 idle = [self.blind]
-            self.stream.layer(number, next(waiting), self._guard(*idle))
+            self.stream.layer(number, next(free_layers), self._guard(*idle))
         self._store(tail[0], tail[1])
-        self._deliver(next(waiting))
+        self._deliver(next(free_layers))
 
-    def _watch(self, number: int, layer: LayerBuilder) -> None:
-        """Add EMPTY for every head of a final layer, which may see nothing on the stream of an earlier loop."""
+    def _test_heads(self, number: int, layer: LayerBuilder) -> None:
+        """Add EMPTY for every head of a final layer, which may see no row on the stream of an earlier loop."""
         work, guard = self.stream.work, self._guard()
         shares = self.program.register(f"share {number}", len(self.model.layers[number].heads))
         for (_, head), share in zip(self.stream.scores(number, layer, work, work), shares, strict=True):
@@ -329,6 +336,7 @@ class LoopPredictor:
             empty(head, layer.mlp, self.sentinel, share[None], self.blind)
 
     def _store(self, first: LayerBuilder, second: LayerBuilder) -> None:
+        """Let each slot look up its number of the stream and write its symbol."""
         program, others = self.program, self.at.other_entries[self.shape.stream_entries]
         copied = program.register("copied", self.shape.width)
         signs = program.register("dumped +"), program.register("dumped -")
@@ -337,18 +345,18 @@ class LoopPredictor:
         fetch.copy(self.stream.work, copied)
         streams = [copied]
         if self.shape.noise:  # the first step stores the initial stream
-            begun = program.register("copied initial", self.shape.width)
-            fetch.copy(self.initial.work, begun)
+            copied_initial = program.register("copied initial", self.shape.width)
+            fetch.copy(self.initial.work, copied_initial)
             select(first.mlp, copied, others, *signs, self.masked)
-            select(first.mlp, begun, others, *signs, self.written)
-            streams.append(begun)
+            select(first.mlp, copied_initial, others, *signs, self.written)
+            streams.append(copied_initial)
         else:
             select(first.mlp, copied, others, *signs)
-        merge(itself(second, self.here), *signs, dumped)
+        merge(itself(second, self.row_code), *signs, dumped)
         number = self._code("number", self.alphabet.numbers, *self.alphabet.with_digit)
         one_hot(second.mlp, dumped, self.precision.numbers(), number[0])
         veto(second.mlp, np.concatenate([self.answer, self.noisy]), number[0])
-        also(second.mlp, *number)
+        write_again(second.mlp, *number)
         if self.spread:
             self._store_digits(self.spread, [stream[-1:] for stream in streams], first, second)
         if self.shape.noise:
@@ -358,17 +366,17 @@ class LoopPredictor:
     def _store_digits(
         self, spread: SpreadNumber, last: list[Columns], first: LayerBuilder, second: LayerBuilder
     ) -> None:
-        """The slots of the last row store the digits of its last number, beside their own numbers."""
+        """Store the digits of the last number of the last row in the other slots of that row."""
         program, digits, numbers = self.program, spread.digits, self.precision.numbers()
         labels = ["0", *(str(d) for d in digits.values)]
         other = program.register("other digit", labels), program.register("other digit again", labels)
         zero, rest = other[0][:1], other[0][1:]
         second.mlp.offset(rest, ONE)
-        for column, wrong in zip(last, (self.masked, self.written), strict=False):
+        for column, other_case in zip(last, (self.masked, self.written), strict=False):
             code = program.register(f"last number of {program.width}", len(numbers))
             one_hot(first.mlp, column, numbers, code)
             if len(last) > 1:
-                veto(first.mlp, wrong, code)
+                veto(first.mlp, other_case, code)
             for j, entry in enumerate(spread.carriers):
                 negated = [self.at.other_entries[entry], self.elsewhere[0]]
                 digit = np.array([digits.digit(v, j) for v in numbers])
@@ -376,24 +384,25 @@ class LoopPredictor:
                     units = conjunction(second.mlp, code[digit == value], [negated] * int((digit == value).sum()))
                     second.mlp.write(units, zero)
                     second.mlp.write(units, column_of_digit, -ONE)
-        also(second.mlp, *other)
+        write_again(second.mlp, *other)
         for columns in other:
             for symbols, column in zip((self.alphabet.numbers, *self.alphabet.with_digit), columns, strict=True):
                 program.read_out(symbols, column, -B)
 
     def _deliver(self, layer: LayerBuilder) -> None:
+        """Let the answer slots look up the logits of their host and write the ARGMAX."""
         program, alphabet = self.program, self.alphabet
         logits = program.register("logits", self.source.vocabulary)
-        drawn = self._code("answer symbol", alphabet.answers)
+        answer = self._code("answer symbol", alphabet.answers)
         self.stream.logits_in(self.at.host(layer), logits)
-        argmax(layer.mlp, logits, drawn[0])
-        veto(layer.mlp, self.at.storing, drawn[0])
+        argmax(layer.mlp, logits, answer[0])
+        veto(layer.mlp, self.at.storing, answer[0])
         if self.shape.final_heads:
-            self._answer_nothing(layer, drawn[0])
-        also(layer.mlp, *drawn)
+            self._answer_zero(layer, answer[0])
+        write_again(layer.mlp, *answer)
 
-    def _answer_nothing(self, layer: LayerBuilder, drawn: Columns) -> None:
-        """The answer is ⟨0⟩, which is no symbol of the source, if some row saw nothing in a final layer."""
+    def _answer_zero(self, layer: LayerBuilder, answer: Columns) -> None:
+        """Answer ⟨0⟩, which is not a symbol of the source, if some row saw nothing in a final layer."""
         program = self.program
         average = program.register("how many see nothing")
         undefined = program.register("no answer"), program.register("no answer again")
@@ -401,8 +410,8 @@ class LoopPredictor:
         hide(head, self.at.guest)
         detect(head, layer.mlp, self.blind, average, undefined[0])
         veto(layer.mlp, self.at.storing, undefined[0])
-        also(layer.mlp, *undefined)
-        outweigh(layer.mlp, [(np.repeat(average, drawn.size), ONE)], None, drawn)
+        write_again(layer.mlp, *undefined)
+        outweigh(layer.mlp, [(np.repeat(average, answer.size), ONE)], None, answer)
         for flag in undefined:
             program.read_out(self.zero, flag, B)
 
@@ -423,7 +432,7 @@ class LoopPredictor:
 
 
 def planner_of_every_slot(source: Model, alphabet: LoopAlphabet, rows: int) -> Program:
-    """Take every slot."""
+    """Return a planner that chooses every slot."""
     program = Program(alphabet.symbols, 2, source.length, rows)
     program.read_out([0], program.one, -B)
     program.read_out([1], program.one, B)
@@ -431,7 +440,7 @@ def planner_of_every_slot(source: Model, alphabet: LoopAlphabet, rows: int) -> P
 
 
 COMPUTED = 3
-"""The largest p for which a conversion also computes the distance between the law of a noise slot and the noise."""
+"""The largest p for which a conversion computes the distance between the law of a noise slot and the noise."""
 
 
 def bound(source: SourceSize, *, packed: bool = False) -> Price:
@@ -439,8 +448,8 @@ def bound(source: SourceSize, *, packed: bool = False) -> Price:
     noise = model.noise if source.steps else 0
     entries, one_head = slots_per_row(model.width, noise, packed=packed), model.width > MOST_HEADS
     padding = source.rows * entries + source.answers - int(packed)
-    given = source.rows - source.padding
-    addresses = bits_for(given + padding) + 3 * bits_for(source.rows + 1) + bits_for(entries)
+    input_rows = source.rows - source.padding
+    addresses = bits_for(input_rows + padding) + 3 * bits_for(source.rows + 1) + bits_for(entries)
     streams = (5 + int(noise > 0)) * model.width + entries
     reader = 4 * p + 12 * p * entries if one_head else 1 + entries
     digits = spread_digits(model.width, p) if packed else None
@@ -465,9 +474,10 @@ def bound(source: SourceSize, *, packed: bool = False) -> Price:
 
 
 def plt_to_mdm(source: Model, *, most_heads: int = MOST_HEADS, packed: bool = False) -> Conversion:
-    """The masked diffusion model of a looped transformer; its predictor reads with one head beyond `most_heads`.
+    """Return the masked diffusion model of a looped transformer.
 
-    A `packed` one has no slot of its own for the last number of the stream, but more symbols.
+    Its predictor reads the stream with a single head if the width exceeds `most_heads`. The `packed` form saves the
+    slot of the last number of the stream and has more symbols.
     """
     stem = "plt_to_mdm_packed" if packed else "plt_to_mdm"
     shape = LoopShape.of(source, most_heads, packed=packed)
@@ -493,10 +503,13 @@ def plt_to_mdm(source: Model, *, most_heads: int = MOST_HEADS, packed: bool = Fa
 
 
 def _alignment(source: Model, shape: LoopShape, alphabet: LoopAlphabet, predictor: LoopPredictor) -> Alignment:
-    """Return the alignment: hosts hold the stream in a step, slots after it; a stochastic source is one step behind."""
-    given, delay = source.rows - source.padding, int(bool(shape.noise))
+    """Return where the stream is: in the hosts during a step, in the slots after it.
+
+    The conversion of a stochastic source is one step behind.
+    """
+    input_rows, delay = source.rows - source.padding, int(bool(shape.noise))
     every = np.arange(shape.rows)
-    hosts = np.where(every < given, every, given + every * shape.entries)
+    hosts = np.where(every < input_rows, every, input_rows + every * shape.entries)
     initial, stream = predictor.initial.work, predictor.stream.work
     final = len(source.transformers["model"].layers) - shape.final
 
@@ -513,11 +526,11 @@ def _alignment(source: Model, shape: LoopShape, alphabet: LoopAlphabet, predicto
         digit_of[symbols] = digit
 
     def stored(trace: Trace, t: int) -> np.ndarray:
-        held = trace.canvas[t + delay][: shape.rows * shape.entries].reshape(shape.rows, shape.entries)
-        stream = number_of[held[:, shape.stream_entries]]
+        tokens = trace.canvas[t + delay][: shape.rows * shape.entries].reshape(shape.rows, shape.entries)
+        stream = number_of[tokens[:, shape.stream_entries]]
         if shape.digits:
-            carried = digit_of[held[-1, shape.stream_entries]].tolist()
-            weights = [shape.digits.weight(d, j) for j, d in enumerate(carried) if j < shape.digits.count]
+            digits = digit_of[tokens[-1, shape.stream_entries]].tolist()
+            weights = [shape.digits.weight(d, j) for j, d in enumerate(digits) if j < shape.digits.count]
             stream[-1, -1] += sum(weights)
         return stream
 

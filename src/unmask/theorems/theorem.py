@@ -1,4 +1,4 @@
-"""Theorem: a converter between frameworks with its label, the most that its result may use, and its sources.
+"""Theorem: a converter between frameworks, its label in the paper, and a bound on the size of its result.
 
 Model  ──ConversionSource.of──▶  ConversionSource  ──Theorem.programs──▶  programs of every N  ──program_at──▶  result
 """
@@ -23,9 +23,10 @@ from unmask.weights.transformer import Attention, Transformer
 
 @dataclass(frozen=True)
 class TransformerSize:
-    """Columns, layers and symbols; layers before and after the loop; noisy columns.
+    """The numbers of columns, layers and symbols, of layers before and after the loop, and of columns with noise.
 
-    `heads` is the largest number of heads of a layer, `final_heads` are the heads of each final layer that attends.
+    `heads` is the largest number of heads of a layer. `final_heads` has the number of heads of each final layer that
+    has any.
     """
 
     width: int
@@ -57,7 +58,7 @@ class TransformerSize:
 
 @dataclass(frozen=True)
 class SourceSize:
-    """The numbers on which a bound depends."""
+    """The numbers that a bound depends on."""
 
     kind: Kind
     length: int
@@ -112,24 +113,25 @@ class SourceSize:
         return 2 ** (2 * self.precision + 1) - 1
 
     def causal_columns(self, *, stays: bool = True) -> int:
-        """Return the columns that `shared_attention` adds: two per row if a causal source becomes unmasked, else none.
+        """Return the number of columns that `shared_attention` adds.
 
-        `stays`: where all sources are causal, the result is.
+        It adds two per row if a causal source becomes unmasked, and none otherwise. With `stays`, the result is causal
+        if all sources are.
         """
         kinds = {t.attention for t in self.transformers.values()}
         return 0 if "causal" not in kinds or (kinds == {"causal"} and stays) else 2 * self.rows
 
     def as_in_the_paper(self) -> "SourceSize":
-        """Return the same size with only chains of thought being causal."""
+        """Return the same size with unmasked attention, except for chains of thought, which stay causal."""
         if self.kind in ("cot", "pcot"):
             return self
         unmasked = {name: replace(t, attention="unmasked") for name, t in self.transformers.items()}
         return replace(self, transformers=unmasked)
 
     def grown(self, bits: int) -> "SourceSize":
-        """Return a source of the same kind for words of 2^bits letters: T = 2^bits, P = 4^bits, a width of D·bits.
+        """Return the size of a source of the same kind for 2^bits letters: T = 2^bits, P = 4^bits, width D·bits.
 
-        A chain that writes one symbol per step still does: P = T.
+        A chain that writes one symbol per step keeps P = T.
         """
         steps = 1 << bits
         one_by_one = self.kind == "cot" or (self.kind == "pcot" and self.block == 1)
@@ -149,15 +151,15 @@ SCALES = tuple(1 << i for i in range(4, 11))
 
 @dataclass(frozen=True)
 class BoundGrowth:
-    """How a bound grows with N and T: which of the paper's assumptions it keeps, from one source on.
+    """Whether a bound satisfies the paper's assumptions on growth as N and T of a source grow.
 
-        source(k)      N = T = 2^k, P = 4^k, width D·k, all else as it is: logarithmic width, polynomial space
+        source(k)      N = T = 2^k, P = 4^k, width D·k, everything else unchanged: logarithmic width, polynomial space
         O(1)           the bound is the same for k = 256, 512, 1024
         O(log)         the bound on the width at most doubles with k: w(2k) <= 2·w(k) for k = 16 … 512; a polynomial in
                        N, or log² N, grows faster
 
-    A bound is a formula of a few numbers (`SourceSize`), so it can be evaluated at sizes at which no model could be
-    built. Measured values are below the bound, so they grow no faster.
+    A bound is a formula in a few numbers (`SourceSize`), so it can be evaluated at sizes that are too large to build.
+    Measured values are below the bound, so they grow no faster.
     """
 
     width_is_logarithmic: bool
@@ -178,7 +180,7 @@ class BoundGrowth:
 
 
 def bound_growth(bound: Callable[[SourceSize], Price], source: SourceSize) -> BoundGrowth:
-    """Return how a bound grows with sources like this one."""
+    """Return how a bound grows with N and T, for sources like this one."""
     prices = [bound(source.grown(bits)) for bits in SCALES]
     return BoundGrowth(
         width_is_logarithmic=all(twice.width <= 2 * once.width for once, twice in pairwise(prices)),
@@ -192,13 +194,13 @@ DIGITS = 4
 
 @dataclass(frozen=True)
 class LawDistance:
-    """How far sampled runs of a conversion are from those of its source, in total variation.
+    """Bounds on the distance between sampled runs of a conversion and of its source, in total variation.
 
-    `per_draw` is None where it takes too long to compute.
+        per_draw = d          exact distance between the law of one drawn number of noise and the law of the noise
+        path = 1 - (1 - d)^draws   bound on the distance between the laws of whole runs, and of their answers
 
-    d      the distance between one number of noise as it is drawn and as it should be, exactly path   1 - (1 -
-    d)^draws: what the distance between the laws of whole runs, and of their answers, never exceeds,
-           since all numbers are drawn independently and everything else is a function of them
+    The second follows from the first: numbers are drawn independently, and a run is a function of them. `per_draw` is
+    None if it takes too long to compute.
     """
 
     per_draw: Fraction | None
@@ -206,17 +208,17 @@ class LawDistance:
 
     @property
     def path(self) -> Fraction | None:
-        """Return an upper bound for whole runs; the distance of one draw is rounded up, so that numbers stay small."""
+        """Return the bound for whole runs; the distance of one draw is rounded up first, to keep the numbers small."""
         if self.per_draw is None:
             return None
         return 1 - (1 - Fraction(-(-self.per_draw * 10**6 // 1), 10**6)) ** self.draws
 
     @property
-    def sentence(self) -> str:
+    def description(self) -> str:
         if self.per_draw is None or self.path is None:
             return (
-                f"the law: {self.draws} numbers of noise are drawn, each nearly as it should be; how nearly is "
-                "computed for p <= 3 alone"
+                f"the law: each of {self.draws} numbers of noise is drawn approximately from its law; the distance is "
+                "computed only for p <= 3"
             )
         return (
             f"the law: each of {self.draws} numbers of noise is drawn within {rounded_up(self.per_draw)} of its law "
@@ -238,7 +240,7 @@ def rounded_up(x: Fraction) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ConversionSource:
-    """Transformers and symbols; [is there a begin symbol?], steps T and slots P as expressions."""
+    """The source of a positional construction; its numbers of begin symbols, steps and slots are expressions in N."""
 
     transformers: dict[str, Transformer]
     symbols: tuple[str, ...]
@@ -247,7 +249,7 @@ class ConversionSource:
     slots: Expression
     mask: int | None = None
     rows: int | None = None
-    """Of one model, how many rows it has; None where it is every N's."""
+    """The number of rows, for the model of one N; None for a whole family."""
 
     @classmethod
     def of(cls, model: Model) -> "ConversionSource":
@@ -272,17 +274,17 @@ LARGEST_ARGMAX = 200
 
 @dataclass(frozen=True, eq=False)
 class Conversion:
-    """The converted model, and how its states align with those of the source."""
+    """The converted model, and where it stores the states of its source."""
 
     model: Model
     alignment: Alignment
     undefined: str | None = None
-    """The answer if the source divides by zero and the conversion does not."""
+    """The answer of the conversion if the source divides by zero and the conversion does not."""
 
 
 @dataclass(frozen=True)
 class Theorem:
-    """`convert` takes any model of kind `source`; `most` is a formula for the most that the result may use."""
+    """A converter from models of kind `source` to kind `target`; `most` is an upper bound on the size of its result."""
 
     stem: str
     label: str
@@ -291,28 +293,28 @@ class Theorem:
     convert: Callable[[Model], Conversion]
     most: Callable[[SourceSize], Price]
     law: Callable[[Model], LawDistance | None] = lambda _: None
-    """How far sampled runs are from those of the source, where the conversion draws what the source draws otherwise."""
+    """The distance between sampled runs of source and conversion; None if the conversion does not change their law."""
     programs: Callable[[ConversionSource], dict[str, Program]] | None = None
-    """Of a positional construction: the programs of every N that `convert` instantiates."""
+    """For a positional construction: the programs in N that `convert` instantiates."""
 
     def bound(self, source: Model) -> Price:
-        """The most that the conversion of this source may use."""
+        """Return an upper bound on the size of the conversion of this source."""
         return self.most(SourceSize.of(source))
 
     def growth(self, source: SourceSize) -> BoundGrowth:
-        """Return how width, layers and alphabet change as N and T grow, for sources like this one."""
+        """Return how the bounds on width, layers and alphabet grow with N and T, for sources like this one."""
         return bound_growth(self.most, source)
 
 
 def converted(source: Model, stem: str, **changes: Any) -> Model:
-    """Return a model like the source with these changes, and one more line in its provenance."""
+    """Return the source with these changes, and with one more entry in its provenance."""
     lineage = source.provenance if isinstance(source.provenance, list) else [source.provenance]
     step = {"converted": stem, "from": source.kind, "to": changes.get("kind", source.kind)}
     return replace(source, provenance=[*lineage, step], **changes)
 
 
 def check_argmax(stem: str, symbols: int) -> None:
-    """Refuse a conversion that would take the argmax of too many symbols."""
+    """Raise `TooLarge` if a conversion would take the argmax of too many symbols."""
     if symbols > LARGEST_ARGMAX:
         raise TooLarge(
             f"{stem} would take the argmax of {symbols} symbols with {2 * symbols * (symbols - 1)} hidden "
@@ -321,11 +323,11 @@ def check_argmax(stem: str, symbols: int) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldStream:
-    """Where a converted transformer holds the stream of its source after `layer` layers (0: the embedding).
+class StreamLocation:
+    """Where a converted transformer stores the stream of its source after `layer` layers (0: the embedding).
 
-    It is in `rows` after `after` layers of the converted transformer: row rows[0][i] of the source in row
-    rows[1][i], column j of the source in column columns[j].
+    The converted transformer stores it after `after` layers: row rows[0][i] of the source in row rows[1][i], and column
+    j of the source in column columns[j].
     """
 
     layer: int
@@ -336,12 +338,15 @@ class HeldStream:
 
 @dataclass(frozen=True, eq=False)
 class TransformerConversion:
-    """The converted transformer, which reads the source's tokens and then pads; `held` ends with the result."""
+    """The converted transformer, which reads the source's tokens followed by pads.
+
+    `streams` locates the stream of the source after each layer, and last the rows that hold the result.
+    """
 
     transformer: Transformer
     rows: int
     pad: int
-    held: tuple[HeldStream, ...]
+    streams: tuple[StreamLocation, ...]
 
     @property
     def price(self) -> Price:
@@ -350,14 +355,14 @@ class TransformerConversion:
         return Price(0, padding, len(transformer.layers), transformer.width, transformer.embed.shape[0])
 
     def padded(self, tokens: np.ndarray) -> np.ndarray:
-        """tokens · pads, for a batch of words."""
+        """Return a batch of words, each followed by the pads."""
         pads = np.full((len(tokens), self.price.padding), self.pad, dtype=np.int64)
         return np.concatenate([tokens, pads], axis=1)
 
 
 @dataclass(frozen=True)
 class TransformerTheorem:
-    """Like `Theorem`, one level below: `convert` takes a transformer and how many rows it reads."""
+    """A theorem about single transformers: `convert` takes a transformer and the number of rows that it reads."""
 
     stem: str
     label: str
@@ -365,12 +370,12 @@ class TransformerTheorem:
     most: Callable[[TransformerSize, int], Price]
 
     def bound(self, source: Transformer, rows: int) -> Price:
-        """The most that the conversion of this source may use."""
+        """Return an upper bound on the size of the conversion of this source."""
         return self.most(TransformerSize.of(source), rows)
 
 
 def check_source_rows(stem: str, source: Transformer, rows: int, attention: Attention) -> None:
-    """Refuse a transformer to which a conversion of plain transformers does not apply."""
+    """Raise if a theorem about single transformers does not apply to this one."""
     if source.attention != attention:
         raise UnmaskError(
             f"{stem} takes a transformer with {attention} attention, but this one has {source.attention} attention"

@@ -1,4 +1,7 @@
-"""How a notebook shows a trace. Traces do not depend on a viewer; the package registers one with `draw_with`."""
+"""How a notebook displays a trace. Traces do not depend on a viewer; the package registers one with `draw_with`.
+
+This is not part of `trace`, so that `import unmask` can register the viewer without loading NumPy.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +18,6 @@ def draw_with(drawing: Drawing) -> None:
     _drawing = drawing
 
 
-def drawn(trace: Any) -> str | None:
+def draw(trace: Any) -> str | None:
     """Draw a trace. Return None if no viewer is registered; the notebook then shows the line of text."""
     return None if _drawing is None else _drawing(trace)

@@ -14,7 +14,7 @@ import numpy as np
 
 from unmask.errors import UnmaskError, shortened
 from unmask.files import DocumentErrors, must_be, read_document
-from unmask.traces.notebook import drawn
+from unmask.traces.notebook import draw
 from unmask.weights.kinds import KINDS, Kind
 from unmask.weights.model import Model
 
@@ -65,7 +65,7 @@ class Trace:
     """The run of a model on one word. `canvas[t]` are the tokens after step t, `chosen[t]` the slots written in it.
 
     A looped model has one canvas, its answer; a run without a recorded canvas has the last one. A notebook shows
-    a trace as the page of `unmask view`. With `record=True`, it also shows what every slot read and held.
+    a trace as the page of `unmask view`. With `record=True`, the page also shows what every slot read and contained.
 
     Examples:
         >>> trace = run_word(compile_problem("(a|b)*abb", "mdm", length=4), "aabb")
@@ -90,7 +90,7 @@ class Trace:
     slots: tuple[str, ...] = ()
     """The names that a program gives to the slots; a comment."""
     left_out: str | None = None
-    """A message that says what was not kept, and why."""
+    """A message that says what was not recorded, and why."""
 
     @classmethod
     def of(
@@ -159,7 +159,7 @@ class Trace:
 
     def _repr_html_(self) -> str | None:
         """The page of `unmask view`, for a notebook."""
-        return drawn(self)
+        return draw(self)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -196,7 +196,7 @@ class Trace:
         return trace
 
     def _check(self) -> None:
-        """Check the properties that reading and comparing a trace require beyond the types of its fields."""
+        """Check what the types of the fields do not: properties that displaying and comparing a trace require."""
         _require(self.mask is None or self.mask in self.vocabulary, "the mask is not in the vocabulary")
         _require(len(self.canvas) > 0 and self.canvas[-1].size > 0, "the canvas is missing, or the last one is empty")
         _require(len(self.word) == self.length, "its word has another length than it says")
@@ -216,7 +216,7 @@ def _require(holds: object, reason: str) -> None:
 
 
 def _integers(value: Sequence, *, axes: int) -> np.ndarray:
-    """An array from nested lists of integers. An empty list may have lost its other axes."""
+    """Return nested lists of integers as an array; an empty list gets the required number of axes."""
     array = np.array(value)
     if array.size == 0:
         return array.astype(np.int64).reshape(array.shape if array.ndim == axes else (0,) * axes)
@@ -233,7 +233,7 @@ def _flags(indices: Sequence[int], size: int) -> np.ndarray:
 
 
 def result(trace: Trace, *, canvas: bool = True, outputs: int = 1) -> dict[str, Any]:
-    """The result and the number of steps. The last slots are the `outputs` of a circuit or program with several."""
+    """Return the result and the number of steps. `outputs` is the number of last slots that hold the answers."""
     document: dict[str, Any] = {
         "accepted": trace.accepted,
         "steps": trace.steps_taken,
@@ -250,7 +250,8 @@ def result(trace: Trace, *, canvas: bool = True, outputs: int = 1) -> dict[str, 
     return document
 
 
-def outputs_of(of: Trace | Model, symbols: list[str]) -> list[Any]:
-    """1 and 0 for the symbols of acceptance and rejection, None for a mask, any other symbol as it is."""
-    names_of_roles = {of.mask: None, of.reject: 0, of.accept: 1}
-    return [names_of_roles.get(meant, meant) for meant in (of.aliases.get(symbol, symbol) for symbol in symbols)]
+def outputs_of(source: Trace | Model, symbols: list[str]) -> list[Any]:
+    """Return 1 and 0 for the symbols of acceptance and rejection, None for a mask, any other symbol as it is."""
+    values = {source.mask: None, source.reject: 0, source.accept: 1}
+    meanings = (source.aliases.get(symbol, symbol) for symbol in symbols)
+    return [values.get(symbol, symbol) for symbol in meanings]

@@ -1,4 +1,4 @@
-"""Trace × Trace → the first place where they differ."""
+"""Trace × Trace → their first difference."""
 
 import re
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ BEFORE, AFTER = -1, 1 << 62
 
 @dataclass(frozen=True)
 class Difference:
-    """The first place where two traces differ; fields that do not apply are None."""
+    """The first difference of two traces; fields that do not apply are None."""
 
     step: int | None
     row: int
@@ -28,19 +28,18 @@ class Difference:
 
     def __str__(self) -> str:
         where = [] if self.step is None else [f"step {self.step}"]
-        where += [part for part in (self.transformer,) if part]
+        where += [name for name in (self.transformer,) if name]
         where += [f"layer {self.layer}"] if self.layer is not None else []
         where += [f"head {self.head}"] if self.head is not None else []
         where += [f"row {self.row}"] if self.transformer else [f"slot {self.row}"]
-        where += [part for part in (self.register,) if part]
+        where += [name for name in (self.register,) if name]
         return f"{', '.join(where)}: {self.left} against {self.right}"
 
 
 def first_difference(left: Trace, right: Trace) -> Difference | None:
-    """The first difference in the order in which things happened, or None.
+    """Return the first difference in the order of the run, or None.
 
-    Within a step, what both traces recorded inside the transformers comes first, then the planner's choice,
-    then the canvas.
+    Within a step, the activations that both traces recorded come first, then the planner's choice, then the canvas.
 
     Examples:
         >>> model = compile_problem("(a|b)*abb", "mdm", length=9)
@@ -53,35 +52,35 @@ def first_difference(left: Trace, right: Trace) -> Difference | None:
     recorded = _by_step(name for name in left.activations if name in right.activations)
     for moment in sorted({*recorded, *_steps_recorded(left, right)}):
         for name in recorded.get(moment, ()):
-            difference = _inside(name, left, right)
+            difference = _activation_difference(name, left, right)
             if difference:
                 return difference
         if BEFORE < moment < AFTER and left.kind != "plt":
-            difference = _outside(moment, left, right)
+            difference = _canvas_difference(moment, left, right)
             if difference:
                 return difference
-    return _outside(0, left, right) if left.kind == "plt" else None
+    return _canvas_difference(0, left, right) if left.kind == "plt" else None
 
 
 def _by_step(names: Iterable[str]) -> dict[int, list[str]]:
-    """Step → names of that step; BEFORE and AFTER for names before and after all steps."""
-    found: dict[int, list[str]] = {}
+    """Return step → names of activations of that step; BEFORE and AFTER for names before and after all steps."""
+    names_by_step: dict[int, list[str]] = {}
     for name in names:
         match = _MOMENT.match(name)
         if match is not None:
             moment = {"initial": BEFORE, "final": AFTER}.get(match[1])
-            found.setdefault(int(match[2]) if moment is None else moment, []).append(name)
-    return found
+            names_by_step.setdefault(int(match[2]) if moment is None else moment, []).append(name)
+    return names_by_step
 
 
 def _steps_recorded(left: Trace, right: Trace) -> set[int]:
-    """The steps with a canvas in one of the traces, and the step in which one trace has already ended."""
-    kept = {t for trace in (left, right) for t in range(trace.steps_taken - len(trace.canvas), trace.steps_taken)}
+    """Return the steps with a canvas in one of the traces, and the step in which one trace has already ended."""
+    recorded = {t for trace in (left, right) for t in range(trace.steps_taken - len(trace.canvas), trace.steps_taken)}
     ended = {min(left.steps_taken, right.steps_taken)} if left.steps_taken != right.steps_taken else set()
-    return {step for step in kept | ended if step >= 0}
+    return {step for step in recorded | ended if step >= 0}
 
 
-def _inside(name: str, left: Trace, right: Trace) -> Difference | None:
+def _activation_difference(name: str, left: Trace, right: Trace) -> Difference | None:
     a, b = left.activations[name], right.activations[name]
     match = _NAME.fullmatch(name)
     if match is None:
@@ -94,7 +93,7 @@ def _inside(name: str, left: Trace, right: Trace) -> Difference | None:
         row, column = (int(k) for k in np.argwhere(a != b)[0])
         register = f"key row {column}" if head is not None else left.register_name(transformer, column)
         ours, theirs = str(a[row, column]), str(b[row, column])
-    numbers = [None if part is None else int(part) for part in (step, layer, head)]
+    numbers = [None if number is None else int(number) for number in (step, layer, head)]
     return Difference(
         step=numbers[0],
         row=row,
@@ -107,16 +106,16 @@ def _inside(name: str, left: Trace, right: Trace) -> Difference | None:
     )
 
 
-def _outside(step: int, left: Trace, right: Trace) -> Difference | None:
-    """The place where the choices or the canvases after a step differ."""
+def _canvas_difference(step: int, left: Trace, right: Trace) -> Difference | None:
+    """Return the first difference of the choices or the canvases after a step."""
     ended = [step >= trace.steps_taken and trace.kind != "plt" for trace in (left, right)]
     if ended[0] != ended[1]:
         words = ["ended" if over else "goes on" for over in ended]
         return Difference(step, 0, words[0], words[1])
-    ours, theirs = _kept(step, left), _kept(step, right)
+    ours, theirs = _canvas_index(step, left), _canvas_index(step, right)
     if ours is None or theirs is None:
         return None
-    for what, a, b in (
+    for quantity, a, b in (
         ("choice of slot", left.chosen[ours].tolist(), right.chosen[theirs].tolist()),
         ("symbol", left.symbols(left.canvas[ours]), right.symbols(right.canvas[theirs])),
     ):
@@ -124,13 +123,13 @@ def _outside(step: int, left: Trace, right: Trace) -> Difference | None:
             return Difference(step, 0, f"{len(a)} slots", f"{len(b)} slots")
         for slot, (x, y) in enumerate(zip(a, b, strict=True)):
             if x != y:
-                return Difference(step, slot, repr(x), repr(y), register=what)
+                return Difference(step, slot, repr(x), repr(y), register=quantity)
     return None
 
 
-def _kept(step: int, trace: Trace) -> int | None:
-    """The index of the canvas after a step; a run without a recorded canvas has only the last one."""
+def _canvas_index(step: int, trace: Trace) -> int | None:
+    """Return the index of the canvas after a step, or None; a run without a recorded canvas has only the last one."""
     if trace.kind == "plt":
         return 0
-    place = step - (trace.steps_taken - len(trace.canvas))
-    return place if 0 <= place < len(trace.canvas) else None
+    index = step - (trace.steps_taken - len(trace.canvas))
+    return index if 0 <= index < len(trace.canvas) else None

@@ -1,8 +1,9 @@
-"""Is a model correct? Model × reference → Verdict (`verify`, `verdict`); resources and their bounds (`compare`).
+"""Is a model correct? Model × reference → Verdict (`verify`, `verdict`); resources and their bounds (`resources`).
 
 `words/` decides about one model and every word of its length, `lengths/` about a problem, a kind and every N,
 `conversions/` about a theorem, every source and every N. `circuits/` writes models as circuits of AND, OR and NOT.
-`trusted` lists the modules that a proof of a model trusts; `answer_tables` answers many words by extracted tables.
+They share one `transformer_layer` over a domain of numbers, and one `word_encoding` of letters as bits.
+`model_outcomes` runs words; `answer_tables` answers many words by tables that are extracted from the weights.
 """
 
 from typing import TYPE_CHECKING

@@ -3,16 +3,17 @@
     residual:   G  = (heads, summed in order) + H
     MLP:        H' = G + ReLU(ReLU(G·W1 + b1)·W2 + b2)
 
-Products come first and biases last; every addition clips. What heads write comes in as *parts*, rows with some columns
-alone, which are 0 elsewhere: to find what a head reads is what each prover does in its own way. The domains:
+Products come first and biases last; every addition clips. Each prover determines in its own way which rows a head
+reads, and passes the outputs of the heads as *parts*: rows with some of the columns, which are 0 elsewhere. The
+domains:
 
     CaseVectors                 vectors over finite cases, for words of one length (`words.symbolic_layers`) and for
                                 rows of every N (`lengths.row_tables`)
     WiredTransformer            one-hot wires (`circuits.constant_depth`)
-    Sums                        numbers, and names of an unknown source's cells (`conversions.unknown_source`)
+    UnknownSums                 numbers, and names for the cells of an unknown source (`conversions.unknown_source`)
 
-The reference engine, the fast engine and the checker each write the layer themselves, so that a fault here is not
-theirs. `CaseVectors` multiplies with the prepared matrices of the fast engine.
+The reference engine, the fast engine and the checker have their own code for a layer, so that they do not share a
+fault. `CaseVectors` multiplies with the prepared matrices of the fast engine.
 """
 
 from abc import ABC, abstractmethod
@@ -33,42 +34,42 @@ Biases = TypeVar("Biases")
 
 
 class NumberDomain(ABC, Generic[Row, Part, Weights, Biases]):
-    """Numbers, as rows of them: what a prover has to say to run a layer."""
+    """The operations on rows that a prover has to define to run a layer."""
 
     @abstractmethod
     def total(self, parts: Sequence[Part]) -> Part:
-        """SUM of several parts, in order, clipped after every addition."""
+        """Return the SUM of several parts, in order, clipped after every addition."""
 
     @abstractmethod
     def add(self, left: Row | Part, right: Row | Part) -> Row:
-        """left + right, clipped."""
+        """Return left + right, clipped."""
 
     @abstractmethod
     def times(self, row: Row | Part, weights: Weights) -> Part:
-        """row·weights: every product rounded, and summed in order."""
+        """Return row·weights: every product is rounded, and they are summed in order."""
 
     @abstractmethod
     def rectified(self, part: Part, biases: Biases) -> Part:
-        """ReLU(part + biases). The part is not needed any more."""
+        """Return ReLU(part + biases); the part may be overwritten."""
 
     def residual(self, row: Row, heads: Sequence[Part]) -> Row:
-        """G: the heads summed in order, then H is added."""
+        """Return G: the outputs of the heads, summed in order, plus H."""
         if not heads:
             return row
         return self.add(self.total(heads) if len(heads) > 1 else heads[0], row)
 
     def hidden(self, G: Row, mlp: Any) -> Part:
-        """The hidden units, ReLU(G·W1 + b1); `mlp` has the attributes w1, b1, w2 and b2, as the domain stores them."""
+        """Return the hidden units ReLU(G·W1 + b1); `mlp` has attributes w1, b1, w2 and b2 of the domain's types."""
         return self.rectified(self.times(G, mlp.w1), mlp.b1)
 
     def mlp(self, G: Row, mlp: Any) -> Row:
-        """G + ReLU(ReLU(G·W1 + b1)·W2 + b2)."""
+        """Return G + ReLU(ReLU(G·W1 + b1)·W2 + b2)."""
         return self.add(G, self.rectified(self.times(self.hidden(G, mlp), mlp.w2), mlp.b2))
 
 
 @dataclass(frozen=True, eq=False)
 class SomeColumns:
-    """Some columns of vectors: values [columns, cases], 0 in all others. A single case stands for all."""
+    """Some columns of vectors, values [columns, cases]; all others are 0. A single case means that all are equal."""
 
     columns: np.ndarray
     values: np.ndarray
@@ -78,7 +79,7 @@ class SomeColumns:
 
 
 class CaseVectors(NumberDomain[np.ndarray, SomeColumns, SparseProduct, np.ndarray]):
-    """Vectors [columns, cases] in the narrow type. The weights of an MLP are a `PreparedMlp`."""
+    """Vectors [columns, cases] in the narrow integer type. The weights of an MLP are a `PreparedMlp`."""
 
     def __init__(self, compact: Compact) -> None:
         self._compact = compact

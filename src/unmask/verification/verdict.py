@@ -25,7 +25,7 @@ class CheckableProof(Protocol):
 
 @dataclass(frozen=True)
 class Obligation:
-    """One part of a proof for every N: `proved`, or `open` with the reason in `detail`."""
+    """One step of a proof for every N: `proved`, or `open` with the reason in `detail`."""
 
     name: str
     method: str
@@ -93,8 +93,8 @@ class Verdict:
     """The sizes and the seed of the source model whose conversion is wrong, if the verdict is about a conversion."""
 
     def __post_init__(self) -> None:
-        found = self.counterexample is not None or self.length is not None
-        if (self.status == "refuted") != found:
+        has_counterexample = self.counterexample is not None or self.length is not None
+        if (self.status == "refuted") != has_counterexample:
             raise ValueError("a verdict is refuted if and only if it has a counterexample")
         if (self.status == "proved") != (self.proof is not None):
             raise ValueError("a verdict is proved if and only if it has a proof")

@@ -26,14 +26,14 @@ MARKS = {KEPT: " ", WRITTEN: "*", EDITED: "!"}
 
 
 def text_of(panel: Panel) -> str:
-    """Return a line per step: input, a bar, slots; `*` marks what was written in the step, `!` what was edited."""
+    """Return a line per step: input, a bar, slots; `*` marks slots that the step wrote, `!` slots that it edited."""
     history, trace = panel.history, panel.trace
     verdict = {True: "accepted", False: "rejected", None: "neither accepted nor rejected"}[trace.accepted]
     head = f"{panel.name}: {panel.steps}, {verdict}"
     unit = "loop" if history.looped else "step"
     if history.register is not None:
         head += f"; cells show the register {visible(history.register)}"
-    symbols = [in_a_cell(symbol) for symbol in history.symbols]
+    symbols = [cell_text(symbol) for symbol in history.symbols]
     width = max((len(symbols[t]) for t in set(history.tokens.flat) if t != NOTHING), default=1)
     most = max(2, MOST_CELLS // max(1, history.tokens.shape[1] * (width + 2)))
     lines = []
@@ -52,7 +52,7 @@ def text_of(panel: Panel) -> str:
     return "\n".join([head, *lines, *panel.left_out])
 
 
-def in_a_cell(text: str) -> str:
+def cell_text(text: str) -> str:
     """Return a symbol as its cell shows it: a blank is visible, and a combining mark does not join its neighbour."""
     if text and not text.strip(" "):
         return "␣" * len(text)
@@ -75,11 +75,11 @@ class View:
 
     def about(self) -> dict[str, Any]:
         """Return the text about all runs together."""
-        return {"problem": in_a_cell(self.problem), "word": in_a_cell(self.word), "remarks": list(self.remarks)}
+        return {"problem": cell_text(self.problem), "word": cell_text(self.word), "remarks": list(self.remarks)}
 
     @property
     def title(self) -> str:
-        return in_a_cell(f"{self.problem or 'a model'} on {self.word or 'the empty word'}")
+        return cell_text(f"{self.problem or 'a model'} on {self.word or 'the empty word'}")
 
 
 def render(view: View, *, at_most: int = PAGE) -> str:
@@ -87,7 +87,7 @@ def render(view: View, *, at_most: int = PAGE) -> str:
     static = Template(_asset("viewer.html")).substitute
     fixed = {"style": _asset("viewer.css"), "script": "\n".join(_asset(name) for name in SCRIPTS)}
     fixed |= {f"{name}_hash": _policy_hash(text) for name, text in fixed.items()}
-    panels = [_within(panel, UNPACKED // len(view.panels)) for panel in view.panels]
+    panels = [_fitted_to_memory(panel, UNPACKED // len(view.panels)) for panel in view.panels]
     documents = [safe_json(panel.to_json()) for panel in panels]
     while True:
         page = static(
@@ -103,7 +103,7 @@ def render(view: View, *, at_most: int = PAGE) -> str:
         documents[largest] = safe_json(panels[largest].to_json())
 
 
-def _within(panel: Panel, memory: int) -> Panel:
+def _fitted_to_memory(panel: Panel, memory: int) -> Panel:
     """Return the run with as much detail as a browser can hold."""
     while panel.unpacked_bytes > memory:
         panel = panel.reduced()
@@ -133,7 +133,7 @@ UNRECORDED = (
 )
 
 
-def framed(trace: Trace) -> str:
+def html_frame(trace: Trace) -> str:
     """Return an `iframe` that contains the page of a view."""
     remarks = () if trace.activations else (UNRECORDED,)
     page = render(View("", trace.text, (Panel.of_trace(trace),), remarks))

@@ -10,7 +10,7 @@ from unmask.api import compile_again, compile_problem, convert_model, problem_na
 from unmask.engines.engine import Engine
 from unmask.engines.fast import FastEngine
 from unmask.errors import ProblemError, UnmaskError
-from unmask.limits import fits, foresee
+from unmask.limits import check_memory, fits
 from unmask.problems.catalogue import parse_problem
 from unmask.reasoners.run_words import canvas_cost, run_cost
 from unmask.viewer.html_page import View
@@ -57,7 +57,7 @@ def panel_of(
     sample: bool = False,
     seed: int = 0,
 ) -> Panel:
-    """Run the model and record what it computed; of a run that is too large, record only the canvas."""
+    """Run the model and record its attention, registers and logits; if the run is too large, record only the canvas."""
     sessions = {name: FastEngine().session(t, name=name) for name, t in model.transformers.items()}
 
     def logits(name: str, rows: np.ndarray) -> np.ndarray:
@@ -65,10 +65,10 @@ def panel_of(
 
     recording = Recording.of_model(model, logits)
     page_bytes = PAGE_OVER_CANVAS * canvas_cost(model, planned=planner is not None)
-    foresee(page_bytes, f"a view of {model.steps:,} steps with {model.padding:,} slots")
+    check_memory(page_bytes, f"a view of {model.steps:,} steps with {model.padding:,} slots")
     is_watched = model.numbers_computed <= MOST_WATCHED and fits(_watching(model, engine or FastEngine()) + page_bytes)
     if not is_watched:
-        recording.forgotten.extend(["attention", "registers"])
+        recording.dropped.extend(["attention", "registers"])
     trace = run_word(
         model,
         word,
@@ -108,7 +108,7 @@ def check_program(model: Model, file: str) -> str:
 
 
 def _as_kind(model: Model, kind: Kind, program: str | None) -> tuple[Model, tuple[str, ...]]:
-    """Return the model in another kind, and the theorems by which it was converted: none if it was compiled."""
+    """Return the model in another kind, and the theorems by which it was converted: () if it was compiled."""
     try:
         if program is not None:
             return compile_problem(program, kind, length=model.length, precision=model.precision.p), ()

@@ -166,10 +166,10 @@ class Panel:
 
     @property
     def left_out(self) -> list[str]:
-        """Return a sentence for each detail that was left out."""
+        """Return a note for each detail that was left out."""
         notes = [LEFT_OUT[self.detail]]
-        if self.recording.forgotten:
-            missing = " and ".join(self.recording.forgotten)
+        if self.recording.dropped:
+            missing = " and ".join(self.recording.dropped)
             notes.append(f"This run is too large to record its {missing}.")
         if self.edges is None:
             notes.append("There are too many reads to draw all of them; select a slot to see the rows that it reads.")
@@ -179,7 +179,7 @@ class Panel:
             )
         if self.sampled:
             notes.append("Symbols were sampled. The logits are shown without the sampling noise.")
-        return [sentence for sentence in notes if sentence]
+        return [note for note in notes if note]
 
     def to_json(self) -> dict[str, Any]:
         trace, history = self.trace, self.history
@@ -207,8 +207,8 @@ class Panel:
             "change": packed(history.change),
             "edges": packed(np.array(edges, dtype=np.int64).reshape(-1, 5)),
             "places": packed(np.array(places, dtype=np.int64).reshape(-1, 3)),
-            "heads": [self._head(head) for head in self.heads] if self.detail < Detail.canvas_only else [],
-            "transformers": [self._transformer(name) for name in self._transformers],
+            "heads": [self._head_json(head) for head in self.heads] if self.detail < Detail.canvas_only else [],
+            "transformers": [self._transformer_json(name) for name in self._transformers],
         }
 
     @cached_property
@@ -216,7 +216,7 @@ class Panel:
         names = {key[0] for key in (*self.recording.residual, *self.recording.attention, *self.recording.decisions)}
         return sorted(names)
 
-    def _head(self, head: HeadKey) -> dict[str, Any]:
+    def _head_json(self, head: HeadKey) -> dict[str, Any]:
         """Return the attention of one head at all moments that have it; the growing rows of a chain are padded."""
         name, layer, index = head
         moments = [at for n, at, i, j in self.recording.attention if (n, i, j) == head]
@@ -234,17 +234,17 @@ class Panel:
             "weights": packed(np.concatenate([r.weights for r in reads])),
         }
 
-    def _transformer(self, name: str) -> dict[str, Any]:
+    def _transformer_json(self, name: str) -> dict[str, Any]:
         stages = sorted({stage for n, _, stage in self._stored_streams if n == name})
         decided = {at: d for (n, at), d in self.recording.decisions.items() if n == name}
         return {
             "name": name,
             "registers": [[register, list(labels)] for register, labels in self.blocks.get(name, ())],
-            "stages": [self._stage(name, stage) for stage in stages],
-            "decided": self._decided(decided) if decided else None,
+            "stages": [self._stage_json(name, stage) for stage in stages],
+            "decided": self._decisions_json(decided) if decided else None,
         }
 
-    def _stage(self, name: str, stage: int) -> dict[str, Any]:
+    def _stage_json(self, name: str, stage: int) -> dict[str, Any]:
         moments = [at for n, at, s in self.recording.residual if (n, s) == (name, stage)]
         streams = [self.recording.residual[name, at, stage] for at in moments]
         largest = max(len(stream) for stream in streams)
@@ -253,7 +253,7 @@ class Panel:
             padded[: len(stream)] = stream
         return {"stage": stage, "first": moments[0], "values": packed(largest_streams)}
 
-    def _decided(self, decided: dict[int, Any]) -> dict[str, Any]:
+    def _decisions_json(self, decided: dict[int, Any]) -> dict[str, Any]:
         """Return the decisions; moments without one (the loops before the answer) are omitted."""
         first = min(decided)
         outputs = next(iter(decided.values())).symbols.shape[1]

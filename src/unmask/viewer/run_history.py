@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from unmask.limits import foresee
+from unmask.limits import check_memory
 from unmask.traces.trace import Trace
 from unmask.viewer.run_recording import AttentionReads, Recording
 
@@ -83,14 +83,14 @@ class RunHistory:
 def history_of(trace: Trace, recording: Recording, blocks: RegisterBlocks, begin: str | None = None) -> RunHistory:
     """Return the history of a trace, which does not store its begin symbol; of a looped model, from its recording."""
     if trace.kind == "plt":
-        return _looped(trace, recording, blocks)
-    history = _written(trace, recording.first_slot)
+        return _loop_history(trace, recording, blocks)
+    history = _canvas_history(trace, recording.first_slot)
     if begin is not None:
         history.tokens[:, : recording.first_slot - trace.length] = trace.vocabulary.index(begin)
     return history
 
 
-def _written(trace: Trace, first_slot: int) -> RunHistory:
+def _canvas_history(trace: Trace, first_slot: int) -> RunHistory:
     columns = first_slot + max(len(canvas) for canvas in trace.canvas)
     tokens = np.full((len(trace.canvas) + 1, columns), NOTHING)
     change = np.full(tokens.shape, KEPT)
@@ -107,16 +107,16 @@ def _written(trace: Trace, first_slot: int) -> RunHistory:
     return RunHistory(trace, trace.vocabulary, tokens, change, first_slot)
 
 
-def _looped(trace: Trace, recording: Recording, blocks: RegisterBlocks) -> RunHistory:
+def _loop_history(trace: Trace, recording: Recording, blocks: RegisterBlocks) -> RunHistory:
     columns = recording.first_slot + trace.padding
-    foresee(16 * columns * (trace.steps_taken + 2), f"the page of a run with {trace.steps_taken:,} loops")
+    check_memory(16 * columns * (trace.steps_taken + 2), f"the page of a run with {trace.steps_taken:,} loops")
     tokens = np.full((trace.steps_taken + 2, columns), NOTHING)
     change = np.full(tokens.shape, KEPT)
     streams = _after_each_loop(recording, trace.steps_taken)
     symbols, register = trace.vocabulary, None
     if streams is not None:
         change[1:-1] = (streams[1:] != streams[:-1]).any(axis=2)
-        name, labels, label_numbers = _most_telling(streams, blocks)
+        name, labels, label_numbers = _most_informative_register(streams, blocks)
         if name is not None:
             symbols, register = (*trace.vocabulary, *labels), name
             tokens[:-1] = np.where(label_numbers == NOTHING, NOTHING, label_numbers + len(trace.vocabulary))
@@ -143,7 +143,9 @@ def _after_each_loop(recording: Recording, loops: int) -> np.ndarray | None:
     return np.stack(streams)
 
 
-def _most_telling(streams: np.ndarray, blocks: RegisterBlocks) -> tuple[str | None, Sequence[str], np.ndarray]:
+def _most_informative_register(
+    streams: np.ndarray, blocks: RegisterBlocks
+) -> tuple[str | None, Sequence[str], np.ndarray]:
     """Return (name, labels, label of each row after each loop) of a one-hot register that changes.
 
     Of the registers that are not empty in most rows before the first loop, choose the one that changes most.
@@ -184,7 +186,8 @@ class Edge:
 
 def heads_of(recording: Recording) -> list[HeadKey]:
     """Return all heads of a run, those of the planner first."""
-    return sorted({(name, layer, head) for name, _, layer, head in recording.attention}, key=_planner_first)
+    heads = {(name, layer, head) for name, _, layer, head in recording.attention}
+    return sorted(heads, key=lambda head: (head[0] != "planner", head))
 
 
 def edges_of(history: RunHistory, recording: Recording) -> list[Edge] | None:
@@ -200,15 +203,11 @@ def edges_of(history: RunHistory, recording: Recording) -> list[Edge] | None:
         if row != column and row >= history.first_slot:
             sources[row] = CONTINUES
         for source, head in sorted(sources.items()):
-            if source != column and _holds_something(history, line, source):
+            if source != column and _is_filled(history, line, source):
                 edges.append(Edge(line, column, history.last_written(line, source), source, head))
         if len(edges) > MOST_EDGES:
             return None
     return edges
-
-
-def _planner_first(head: HeadKey) -> tuple[bool, HeadKey]:
-    return head[0] != "planner", head
 
 
 def _reads_by_layer(recording: Recording, heads: list[HeadKey], moment: int) -> list[list[tuple[int, AttentionReads]]]:
@@ -225,20 +224,17 @@ def _sources(row: int, layers: list[list[tuple[int, AttentionReads]]]) -> dict[i
     """Return a mapping from each source row to the head that reads it."""
     reached, sources = {row}, {}
     for layer in layers:
-        further = set()
-        for reader in reached:
-            for index, reads in layer:
-                first, last = reads.starts[reader], reads.starts[reader + 1]
-                for key in reads.keys[first:last].tolist():
-                    if key != reader:
-                        sources.setdefault(key, index)
-                        further.add(key)
-        reached |= further
+        read = [
+            (key, head) for reader in reached for head, reads in layer for key in reads.keys_of(reader) if key != reader
+        ]
+        for key, head in read:
+            sources.setdefault(key, head)
+        reached |= {key for key, _ in read}
     sources.pop(row, None)
     return sources
 
 
-def _holds_something(history: RunHistory, line: int, source: int) -> bool:
+def _is_filled(history: RunHistory, line: int, source: int) -> bool:
     if history.looped:
         return True
     return source < history.first_slot or history.tokens[line - 1, source] not in (NOTHING, history.mask)
@@ -274,18 +270,21 @@ def positions_over_input(history: RunHistory, edges: Sequence[Edge]) -> dict[tup
 
 def _spread(wished: list[float], width: int) -> list[float]:
     """Return the nearest positions that keep the order and a gap, within the width of the input if they fit."""
-    gap = min(GAP, (width - 1) / max(1, len(wished) - 1)) if len(wished) > 1 else 0
+    if not wished:
+        return []
+    gap = min(GAP, (width - 1) / max(1, len(wished) - 1))
     forward, backward = list(wished), list(wished)
-    for i in range(1, len(forward)):
+    for i in range(1, len(wished)):
         forward[i] = max(forward[i], forward[i - 1] + gap)
-    for i in range(len(backward) - 2, -1, -1):
+    for i in range(len(wished) - 2, -1, -1):
         backward[i] = min(backward[i], backward[i + 1] - gap)
     middle = [(a + b) / 2 for a, b in zip(forward, backward, strict=True)]
-    for i in range(len(middle)):
-        middle[i] = max(middle[i], i * gap if not i else middle[i - 1] + gap)
-    shift = max(0.0, middle[-1] - (width - 1)) if middle else 0.0
-    return [x - shift for x in middle] if shift <= (middle[0] if middle else 0.0) else _even(len(wished), width)
+    middle[0] = max(middle[0], 0.0)
+    for i in range(1, len(middle)):
+        middle[i] = max(middle[i], middle[i - 1] + gap)
+    shift = max(0.0, middle[-1] - (width - 1))
+    return [x - shift for x in middle] if shift <= middle[0] else _evenly_spaced(len(wished), width)
 
 
-def _even(count: int, width: int) -> list[float]:
+def _evenly_spaced(count: int, width: int) -> list[float]:
     return [i * (width - 1) / max(1, count - 1) for i in range(count)]

@@ -52,6 +52,10 @@ class AttentionReads:
         """Return the index at which the entries of each row begin."""
         return np.concatenate([[0], np.cumsum(self.counts)])
 
+    def keys_of(self, row: int) -> list[int]:
+        """Return the rows that a row reads."""
+        return self.keys[self.starts[row] : self.starts[row + 1]].tolist()
+
 
 @dataclass(frozen=True, eq=False)
 class RankedOutputs:
@@ -78,7 +82,7 @@ class Recording:
     residual: dict[tuple[str, int, int], np.ndarray] = field(default_factory=dict)
     """(transformer, moment, stage), stage 0 before the first layer"""
     decisions: dict[tuple[str, int], RankedOutputs] = field(default_factory=dict)
-    forgotten: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
     _sizes: dict[str, int] = field(default_factory=lambda: {"attention": 0, "registers": 0})
 
     @classmethod
@@ -113,34 +117,34 @@ class Recording:
         moment = 0 if initial else self.steps + 1 if final else int(step) + looped
         layer = -1 if stage == "embed" else int(stage.removeprefix("layers."))
         if head is not None:
-            self._attention((transformer, moment, layer, int(head)), value[0])
+            self._record_attention((transformer, moment, layer, int(head)), value[0])
             return
-        self._registers((transformer, moment, layer + 1), value[0])
+        self._record_registers((transformer, moment, layer + 1), value[0])
         if self.logits_of and looped:  # the last stream is decoded, whichever layers it comes from
-            self.decisions[transformer, self.steps + 1] = self._decided(transformer, value[0])
+            self.decisions[transformer, self.steps + 1] = self._ranked_outputs(transformer, value[0])
         elif self.logits_of and stage == self.last_stage.get(transformer):
-            self.decisions[transformer, moment] = self._decided(transformer, value[0])
+            self.decisions[transformer, moment] = self._ranked_outputs(transformer, value[0])
 
-    def _attention(self, key: tuple[str, int, int, int], matrix: np.ndarray) -> None:
-        if "attention" in self.forgotten:
+    def _record_attention(self, key: tuple[str, int, int, int], matrix: np.ndarray) -> None:
+        if "attention" in self.dropped:
             return
         self.attention[key] = AttentionReads.of(matrix)
         self._sizes["attention"] += len(self.attention[key].keys)
         if self._sizes["attention"] > MOST_WEIGHTS:
             self.attention.clear()
-            self.forgotten.append("attention")
+            self.dropped.append("attention")
 
-    def _registers(self, key: tuple[str, int, int], rows: np.ndarray) -> None:
-        if "registers" in self.forgotten:
+    def _record_registers(self, key: tuple[str, int, int], rows: np.ndarray) -> None:
+        if "registers" in self.dropped:
             return
         largest = int(np.abs(rows).max(initial=0))
         self.residual[key] = rows.astype(np.int8 if largest < 128 else np.int32)
         self._sizes["registers"] += self.residual[key].nbytes
         if self._sizes["registers"] > MOST_REGISTERS:
             self.residual.clear()
-            self.forgotten.append("registers")
+            self.dropped.append("registers")
 
-    def _decided(self, transformer: str, rows: np.ndarray) -> RankedOutputs:
+    def _ranked_outputs(self, transformer: str, rows: np.ndarray) -> RankedOutputs:
         """Return the rows that decide: all slots of a canvas, or the last rows of a chain or of a looped model."""
         first = self.first_slot if self.kind in DIFFUSION else len(rows) - (self.block if self.kind == "pcot" else 1)
         deciding = np.arange(first, len(rows))

@@ -5,7 +5,7 @@ It has its own background, light or dark as the browser prefers, so that it is l
 
 from html import escape
 
-from unmask.viewer.html_page import View, in_a_cell
+from unmask.viewer.html_page import View, cell_text
 from unmask.viewer.panel import Panel
 from unmask.viewer.run_history import CONTINUES, EDITED, NOTHING, Edge
 
@@ -78,7 +78,7 @@ def _panel(panel: Panel, left: int) -> tuple[int, str]:
         token = int(history.tokens[line, column])
         if token != NOTHING:
             change = int(history.change[line, column])
-            elements.append(_symbol(in_a_cell(history.symbols[token]), x(line, column), line, change, cell))
+            elements.append(_symbol(cell_text(history.symbols[token]), x(line, column), line, change, cell))
     return GUTTER + columns * cell, "".join([*elements, "</g>\n"])
 
 

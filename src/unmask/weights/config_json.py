@@ -9,7 +9,7 @@ import msgspec
 
 from unmask.errors import FolderError, WeightsError, shortened
 from unmask.files import DocumentErrors, distinct_keys, must_be, read_document, read_file
-from unmask.limits import foresee
+from unmask.limits import check_memory
 from unmask.numerics.arithmetic import LARGEST
 from unmask.weights.kinds import KINDS, Kind
 from unmask.weights.model import Model
@@ -189,7 +189,7 @@ def _read_json(path: Path) -> object:
     if missing is not None:
         raise FolderError(missing)
     content = read_file(path, f"{path.name} of {path.parent}", most=LARGEST_CONFIG, error=FolderError)
-    foresee(OBJECTS * len(content), f"reading {path.name}")
+    check_memory(OBJECTS * len(content), f"reading {path.name}")
     once = distinct_keys(FolderError, f" in {path.name} of {path.parent}")
     try:
         return json.loads(content.decode("utf-8"), object_pairs_hook=once, parse_constant=_no_constant)

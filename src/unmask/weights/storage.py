@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from unmask.errors import FolderError, TooLarge, UnmaskError, WeightsError, shortened
-from unmask.files import listed, write_folder
+from unmask.files import joined_names, write_folder
 from unmask.numerics.arithmetic import Precision
 from unmask.weights.config_json import FileEntry, FolderConfig, config_of, read_config
 from unmask.weights.model import Model
@@ -151,7 +151,7 @@ def check_replaceable(target: Path) -> set[str]:
         if SUMS not in present:
             raise FolderError(
                 f"{target} exists and is not a model folder that unmask may replace: it has no {SUMS}, which lists the "
-                f"files that unmask wrote (version 0.2 wrote none), and it holds {listed(present)}; "
+                f"files that unmask wrote (version 0.2 wrote none), and it holds {joined_names(present)}; "
                 "choose another name, or remove the folder yourself"
             )
         foreign = _not_as_written(target, present)
@@ -160,7 +160,7 @@ def check_replaceable(target: Path) -> set[str]:
     if foreign:
         raise FolderError(
             f"{target} exists and is not a model folder that unmask may replace: it holds files that unmask did not "
-            f"write, or that were changed ({listed(foreign)}); choose another name, or remove the folder yourself"
+            f"write, or that were changed ({joined_names(foreign)}); choose another name, or remove the folder yourself"
         )
     return present
 

@@ -11,7 +11,7 @@ from safetensors.numpy import save
 
 from unmask.errors import FolderError, WeightsError, shortened
 from unmask.files import check_file, distinct_keys
-from unmask.limits import check, foresee, stage
+from unmask.limits import check, check_memory, stage
 from unmask.numerics.arithmetic import Precision
 from unmask.weights import size_limits
 from unmask.weights.config_json import TransformerEntry
@@ -100,7 +100,7 @@ class Tensors:
                 self.names: list[str] = list(file.keys())
                 for name in self.names:
                     self._check(name, file.get_slice(name))
-                foresee(2 * path.stat().st_size, f"reading {path.name}")  # the mapped file, and its tensors
+                check_memory(2 * path.stat().st_size, f"reading {path.name}")  # the mapped file, and its tensors
                 self._arrays = {name: self._read(file, name) for name in stage("reading", self.names)}
         except OSError as error:
             raise FolderError(f"{path.name} cannot be read: {error.strerror or error}") from None
@@ -179,7 +179,7 @@ class Tensors:
         if name not in self._arrays and f"{name}.shape" in self._arrays:
             return self._sparse(name)
         array = self._dense(name, axes=2)
-        foresee(DENSE_ENTRY * int(np.count_nonzero(array)), f"tensor {name} of {self.path.name}")
+        check_memory(DENSE_ENTRY * int(np.count_nonzero(array)), f"tensor {name} of {self.path.name}")
         return Matrix.of(array)
 
     def _dense(self, name: str, *, axes: int) -> np.ndarray:
@@ -202,7 +202,7 @@ class Tensors:
             raise WeightsError(
                 f"tensor {name} claims the shape {shape.tolist()}, beyond the limit {size_limits.LARGEST_TABLE}"
             )
-        foresee(SPARSE_ENTRY * value.size, f"tensor {name} of {self.path.name}")
+        check_memory(SPARSE_ENTRY * value.size, f"tensor {name} of {self.path.name}")
         if axes == 1 and not column.any():
             row, column = column, row
         height, width = (1, *shape.tolist())[-2:]

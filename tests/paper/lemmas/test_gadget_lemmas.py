@@ -11,15 +11,12 @@ from unmask.numerics.arithmetic import Precision
 from unmask.numerics.number_lemmas import LemmaFails as LemmaOfNumbersFails
 from unmask.numerics.number_lemmas import scaled_codes
 from unmask.paper.all_items import BY_LABEL as PAPER
-from unmask.paper.lemmas import all_lemmas, carry_lemmas, gadget_programs, mlp_lemmas, score_lemmas, softmax_lemmas
-from unmask.paper.lemmas import all_lemmas as page
-from unmask.paper.lemmas import lemma as assembled
-from unmask.paper.lemmas import mlp_lemmas as gates
-from unmask.paper.lemmas import mlp_lemmas as mlps
-from unmask.paper.lemmas import mlp_lemmas as selection
+from unmask.paper.lemmas import all_lemmas, gadget_programs, integer_lemmas, mlp_lemmas, score_lemmas, softmax_lemmas
+from unmask.paper.lemmas import lemma as lemma_module
 from unmask.paper.lemmas.all_lemmas import BY_NAME, LEMMAS, lemma
 from unmask.paper.lemmas.gadget_programs import HeadDesign
 from unmask.paper.lemmas.lemma import LemmaOutcome, LemmaRefuted, NotRepeated, evidence, refutation
+from unmask.paper.lemmas.mlp_lemmas import FlagGate
 from unmask.paper.lemmas.score_lemmas import DIFFERS, LATER, ScoreQuestion, cares, codes, positions
 from unmask.programs.assembly import assemble
 from unmask.programs.program import ABOVE_FAINTEST, HALF, ONE, ONE_HALF, TOP, ULP, B, Edges, whole
@@ -66,23 +63,23 @@ def test_a_closure_without_end_decides_nothing(monkeypatch):
 
 @pytest.mark.parametrize("one", LEMMAS, ids=lambda one: one.name)
 def test_every_lemma_holds_from_its_least_precision_on(one):
-    found = lemma(one.name)
-    assert found.least == one.least
-    assert found.holds == tuple(range(one.least, 5))
-    assert found.states > 0
-    assert "proved for every width" in found.method
-    assert found.to_json()["holds"] == list(found.holds)
+    result = lemma(one.name)
+    assert result.least == one.least
+    assert result.holds == tuple(range(one.least, 5))
+    assert result.states > 0
+    assert "proved for every width" in result.method
+    assert result.to_json()["holds"] == list(result.holds)
 
 
 @pytest.mark.parametrize(("one", "variant"), VARIANTS, ids=lambda v: v.name)
 def test_every_wrong_variant_is_refuted_by_the_reference_engine(one, variant):
-    found = refutation(one, variant, most=3)
-    assert found.fails
-    assert "engine" in found.replayed
+    result = refutation(one, variant, most=3)
+    assert result.fails
+    assert "engine" in result.replayed
 
 
 def test_the_textbook_and_fails_at_exactly_2_to_the_p_inputs():
-    gate = gates.FlagGate(gadget_programs.textbook_and, lambda some, every: every)  # noqa: ARG005
+    gate = FlagGate(gadget_programs.textbook_and, lambda some, every: every)  # noqa: ARG005
     for p in (1, 2, 3, 4):
         assert gate.decide(Precision(p)).counterexample.startswith(f"flags {'1' * 2**p}:")
 
@@ -90,16 +87,16 @@ def test_the_textbook_and_fails_at_exactly_2_to_the_p_inputs():
 def test_the_page_shows_what_is_decided():
     text = (ROOT / "docs" / "reference" / "gadgets.md").read_text(encoding="utf-8")
     for one in LEMMAS:
-        found = lemma(one.name)
+        result = lemma(one.name)
         assert f"| {one.name} | {one.statement} | {one.least} |" in text
-        for wrong in found.refutations:
+        for wrong in result.refutations:
             assert f"| p = {wrong.p}: {wrong.counterexample} | {wrong.replayed} |" in text
 
 
 @pytest.mark.long
 def test_the_page_is_generated():
     text = (ROOT / "docs" / "reference" / "gadgets.md").read_text(encoding="utf-8")
-    assert page.written(text, all_lemmas.lemmas(most=page.LARGEST)) == text
+    assert all_lemmas.written(text, all_lemmas.lemmas(most=all_lemmas.LARGEST)) == text
 
 
 def test_a_lemma_that_fails_says_where():
@@ -124,7 +121,7 @@ def test_a_counterexample_that_the_engine_does_not_confirm_does_not_count():
 def test_items_of_the_paper_cite_lemmas():
     assert {name for names in all_lemmas.CITED.values() for name in names} <= set(BY_NAME)
     assert set(all_lemmas.CITED) <= set(PAPER)
-    assert [found.name for found in all_lemmas.cited("lem:detection")] == ["THRESH", "DETECT"]
+    assert [result.name for result in all_lemmas.cited("lem:detection")] == ["THRESH", "DETECT"]
     assert all_lemmas.cited("thm:elsewhere") == ()
 
 
@@ -198,25 +195,23 @@ def test_the_last_of_many_rows_by_the_engine(p):
             residual[0, row, program.columns("plus")] = precision.one * (flag == 1)
             residual[0, row, program.columns("minus")] = precision.one * (flag == -1)
         last = next((flag for flag in reversed(flags) if flag), 0)
-        found = session.layers(residual, 0, 1)[0, :, program.columns("latest")]
-        assert (found == last * precision.bound).all()
+        latest = session.layers(residual, 0, 1)[0, :, program.columns("latest")]
+        assert (latest == last * precision.bound).all()
 
 
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("name", HEADS)
 def test_heads_agree_with_brute_force(name, p):
-    """The closure's counterexample is as wide as the narrowest one; where there is none, no width has one."""
+    """The closure's counterexample has the least possible width; without one, brute force finds none either."""
     question, design = HEADS[name]
     outcome = question.decide(design, Precision(p))
     width = least_wrong_width(question, design, Precision(p), 3)
     if outcome.holds:
         assert width is None
     else:
-        bits = outcome.counterexample.split(":")[0].split(", ")
-        single = [
-            part for part in bits if part.startswith("score") or part in ("boosted", "hidden", "sees hidden keys")
-        ]
-        assert width == len(bits) - len(single)
+        conditions = outcome.counterexample.split(":")[0].split(", ")
+        flags = ("boosted", "hidden", "sees hidden keys")
+        assert width == len([c for c in conditions if not c.startswith("score") and c not in flags])
 
 
 def flags(width):
@@ -225,7 +220,7 @@ def flags(width):
 
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize(
-    ("emit", "wanted"),
+    ("emit", "expected"),
     [
         (gadget_programs.nor, lambda x: not any(x)),
         (gadget_programs.outer_nor, lambda x: not any(x)),
@@ -235,20 +230,20 @@ def flags(width):
     ],
     ids=["nor", "outer_nor", "textbook_and", "plain_or", "scaled_nor"],
 )
-def test_gates_agree_with_brute_force(emit, wanted, p):
+def test_gates_agree_with_brute_force(emit, expected, p):
     precision = Precision(p)
-    outcome = gates.FlagGate(emit, lambda some, every: wanted([some, every and some])).decide(precision)
+    outcome = FlagGate(emit, lambda some, every: expected([some, every and some])).decide(precision)
     if emit is gadget_programs.textbook_and:
-        outcome = gates.FlagGate(emit, lambda some, every: every).decide(precision)  # noqa: ARG005
+        outcome = FlagGate(emit, lambda some, every: every).decide(precision)  # noqa: ARG005
     wrong = None
     for width in range(1, 6):
         try:
             program = emit(width)
-            found = [mlps.run(program, {"x": (precision.one * x).tolist()}, precision) for x in flags(width)]
+            results = [mlp_lemmas.run(program, {"x": (precision.one * x).tolist()}, precision) for x in flags(width)]
         except Exception:  # the bias is not in F_p
             break
         y = program.columns("y")[0]
-        if any(row[y] != precision.one * wanted(x) for row, x in zip(found, flags(width), strict=True)):
+        if any(row[y] != precision.one * expected(x) for row, x in zip(results, flags(width), strict=True)):
             wrong = width
             break
     if outcome.holds:
@@ -260,14 +255,14 @@ def test_gates_agree_with_brute_force(emit, wanted, p):
 @pytest.mark.parametrize("p", [1, 2])
 def test_conjunctions_agree_with_brute_force(p):
     precision = Precision(p)
-    assert gates.conjunction(gadget_programs.conjunction, precision).holds
-    for width, place in ((1, 0), (3, 0), (3, 2), (4, 4)):
-        program = gadget_programs.conjunction(place)(width)
+    assert mlp_lemmas.conjunction(gadget_programs.conjunction, precision).holds
+    for width, position in ((1, 0), (3, 0), (3, 2), (4, 4)):
+        program = gadget_programs.conjunction(position)(width)
         for x, *y in flags(width + 1).tolist():
-            held = {"x": [precision.one * x], "y": [precision.one * f for f in y[:place]]}
-            held["z"] = [precision.one * f for f in y[place:]]
-            got = mlps.run(program, held, precision)[program.columns("result")[0]]
-            assert got == precision.one * (x and not any(y))
+            inputs = {"x": [precision.one * x], "y": [precision.one * f for f in y[:position]]}
+            inputs["z"] = [precision.one * f for f in y[position:]]
+            result = mlp_lemmas.run(program, inputs, precision)[program.columns("result")[0]]
+            assert result == precision.one * (x and not any(y))
 
 
 @pytest.mark.parametrize(
@@ -286,34 +281,34 @@ def test_argmax_agrees_with_brute_force(emit, p, size):
     residual = np.zeros((precision.size**size, 1, program.width), dtype=np.int64)
     x = np.array(list(product(precision.numbers(), repeat=size)))
     residual[:, 0, program.columns("x")] = x
-    session = mlps.ReferenceEngine().session(assemble(program, precision))
-    found = session.layers(residual, 0, 1)[:, 0, program.columns("y")]
-    right = np.array_equal(found, precision.one * np.eye(size, dtype=np.int64)[x.argmax(axis=1)])
-    assert mlp_lemmas.argmax(emit, precision).holds == right
+    session = ReferenceEngine().session(assemble(program, precision))
+    y = session.layers(residual, 0, 1)[:, 0, program.columns("y")]
+    is_correct = np.array_equal(y, precision.one * np.eye(size, dtype=np.int64)[x.argmax(axis=1)])
+    assert mlp_lemmas.argmax(emit, precision).holds == is_correct
 
 
 @pytest.mark.parametrize("emit", [gadget_programs.select, gadget_programs.select_by_adding])
 def test_select_agrees_with_brute_force(emit):
     precision = Precision(1)
-    right = True
+    is_correct = True
     for width in (1, 2, 3):
         program = emit(width)
         for x, d in product(product(precision.numbers(), repeat=width), range(width)):
             chosen = [precision.one * (i == d) for i in range(width)]
-            held = {"x": x, "others": [precision.one - c for c in chosen], "chosen": chosen}
-            row = mlps.run(program, held, precision)
+            inputs = {"x": x, "others": [precision.one - c for c in chosen], "chosen": chosen}
+            row = mlp_lemmas.run(program, inputs, precision)
             signs = row[program.columns("positive")[0]], row[program.columns("negative")[0]]
-            right &= signs == (max(0, x[d]), max(0, -x[d]))
-    assert selection.select(emit, precision).holds == right
+            is_correct &= signs == (max(0, x[d]), max(0, -x[d]))
+    assert mlp_lemmas.select(emit, precision).holds == is_correct
 
 
 def test_gate_agrees_with_brute_force():
     precision = Precision(1)
-    assert selection.gate(gadget_programs.gate, precision).holds
+    assert mlp_lemmas.gate(gadget_programs.gate, precision).holds
     for width in (1, 2, 3):
         program = gadget_programs.gate(width)
         for x, off in product(precision.numbers(), flags(width).tolist()):
-            row = mlps.run(program, {"x": [x], "off": [precision.one * f for f in off]}, precision)
+            row = mlp_lemmas.run(program, {"x": [x], "off": [precision.one * f for f in off]}, precision)
             assert row[program.columns("positive")[0]] == (0 if any(off) else max(0, x))
             assert row[program.columns("negative")[0]] == (0 if any(off) else max(0, -x))
 
@@ -322,24 +317,24 @@ def test_gate_agrees_with_brute_force():
 @pytest.mark.parametrize(
     ("emit", "operation", "result"),
     [
-        (gadget_programs.sum_of, carry_lemmas.ADDITION, lambda a, b, k: ((a + b) % 2**k, a + b >= 2**k)),
-        (gadget_programs.difference_of, carry_lemmas.SUBTRACTION, lambda a, b, k: ((a - b) % 2**k, a >= b)),
-        (gadget_programs.comparison_of, carry_lemmas.COMPARISON, lambda a, b, k: (None, a >= b)),  # noqa: ARG005
+        (gadget_programs.sum_of, integer_lemmas.ADDITION, lambda a, b, k: ((a + b) % 2**k, a + b >= 2**k)),
+        (gadget_programs.difference_of, integer_lemmas.SUBTRACTION, lambda a, b, k: ((a - b) % 2**k, a >= b)),
+        (gadget_programs.comparison_of, integer_lemmas.COMPARISON, lambda a, b, k: (None, a >= b)),  # noqa: ARG005
     ],
     ids=["sum", "difference", "comparison"],
 )
 def test_arithmetic_agrees_with_brute_force(emit, operation, result, p):
     precision = Precision(p)
-    assert carry_lemmas.decide(emit, operation, precision).holds
+    assert integer_lemmas.decide(emit, operation, precision).holds
     for k in (1, 2, 3):
         program = emit(k)
         for a, b in product(range(2**k), repeat=2):
-            held = {}
+            inputs = {}
             for name, number in (("a", a), ("b", b)):
                 for i in range(k):
                     digit = number >> i & 1
-                    held[f"{name}.bit{i}"] = [precision.one * (1 - digit), precision.one * digit]
-            row = mlps.run(program, held, precision)
+                    inputs[f"{name}.bit{i}"] = [precision.one * (1 - digit), precision.one * digit]
+            row = mlp_lemmas.run(program, inputs, precision)
             number, carry = result(a, b, k)
             assert row[program.columns("sum.carry")[-1]] == precision.one * carry
             assert row[program.columns("sum.no_carry")[-1]] == precision.one * (not carry)
@@ -354,11 +349,11 @@ def test_arithmetic_agrees_with_brute_force(emit, operation, result, p):
 def test_lookup_agrees_with_brute_force(rows):
     precision = Precision(1)
     program, _ = HeadDesign(block=gadget_programs.eq).emit(1, rows=rows, values=1)
-    session = mlps.ReferenceEngine().session(assemble(program, precision))
+    session = ReferenceEngine().session(assemble(program, precision))
     for match in range(rows):
         values = np.array(list(product(precision.numbers(), repeat=rows)))
         residual = np.zeros((len(values), rows, program.width), dtype=np.int64)
-        residual[..., program.columns("one")] = residual[..., program.columns("asked")] = precision.one
+        residual[..., program.columns("one")] = residual[..., program.columns("query_code")] = precision.one
         residual[..., program.columns("code")] = -precision.one
         residual[:, match, program.columns("code")] = precision.one
         residual[..., program.columns("value")[0]] = values
@@ -371,19 +366,19 @@ def test_detection_agrees_with_brute_force(p):
     precision = Precision(p)
     for rows in (1, 2, 3, 4, 9):
         program = gadget_programs.detect(rows)
-        session = mlps.ReferenceEngine().session(assemble(program, precision))
-        held = flags(rows)[:: max(1, 2**rows // 64)]
-        residual = np.zeros((len(held), rows, program.width), dtype=np.int64)
-        residual[..., program.columns("code")[0]] = precision.one * held
-        found = session.layers(residual, 0, 1)[:, 0, program.columns("occurs")[0]]
-        assert np.array_equal(found, precision.one * held.any(axis=1))
+        session = ReferenceEngine().session(assemble(program, precision))
+        codes = flags(rows)[:: max(1, 2**rows // 64)]
+        residual = np.zeros((len(codes), rows, program.width), dtype=np.int64)
+        residual[..., program.columns("code")[0]] = precision.one * codes
+        occurs = session.layers(residual, 0, 1)[:, 0, program.columns("occurs")[0]]
+        assert np.array_equal(occurs, precision.one * codes.any(axis=1))
 
 
 # Sabotage: weights of the gadgets changed on their way to the matrices
 
 
 def _with(old, new):
-    """`assemble`, with one coefficient replaced by another wherever a program has it."""
+    """Return `assemble` with one coefficient of programs replaced by another."""
 
     def changed(weight):
         if isinstance(weight, np.ndarray):
@@ -444,7 +439,7 @@ SABOTAGE = [
 
 @pytest.mark.parametrize(("name", "old", "new"), SABOTAGE, ids=lambda v: str(v))
 def test_sabotaged_weights_are_refuted(monkeypatch, name, old, new):
-    for module in (assembled, score_lemmas, mlps, gates, mlp_lemmas, softmax_lemmas):
+    for module in (lemma_module, score_lemmas, mlp_lemmas, softmax_lemmas):
         monkeypatch.setattr(module, "assemble", _with(old, new))
     one = BY_NAME[name]
     with pytest.raises((LemmaRefuted, NotRepeated)):
@@ -458,7 +453,7 @@ def test_every_lemma_of_weights_is_sabotaged():
 def test_a_gadget_that_changes_with_its_width_is_refused():
     def hide_when_wide(head, r):
         gadget_programs.eq(head, r)
-        if r.asked.size == 5:
+        if r.query_code.size == 5:
             head.column([(r.one, B)], [(r.one, ONE)])
 
     with pytest.raises(NotRepeated, match="width 5"):
@@ -468,7 +463,7 @@ def test_a_gadget_that_changes_with_its_width_is_refused():
         return gadget_programs.nor(width) if width < 8 else gadget_programs.scaled_nor(width)
 
     with pytest.raises(NotRepeated, match="width 8"):
-        gates.FlagGate(nor_when_narrow, lambda some, every: not some).decide(Precision(1))  # noqa: ARG005
+        FlagGate(nor_when_narrow, lambda some, every: not some).decide(Precision(1))  # noqa: ARG005
 
     def nor_with_a_bias_of_its_own(width):
         program = gadget_programs.nor(width)
@@ -477,7 +472,7 @@ def test_a_gadget_that_changes_with_its_width_is_refused():
         return program
 
     with pytest.raises(NotRepeated, match="bias depends on the width"):
-        gates.FlagGate(nor_with_a_bias_of_its_own, lambda some, every: not some).decide(Precision(1))  # noqa: ARG005
+        FlagGate(nor_with_a_bias_of_its_own, lambda some, every: not some).decide(Precision(1))  # noqa: ARG005
 
     def argmax_when_small(width):
         return gadget_programs.argmax(width) if width < 6 else gadget_programs.argmax_variant(copies=1)(width)
@@ -486,8 +481,8 @@ def test_a_gadget_that_changes_with_its_width_is_refused():
         mlp_lemmas.argmax(argmax_when_small, Precision(1))
 
     with pytest.raises(NotRepeated, match="5 bits"):
-        carry_lemmas.decide(
+        integer_lemmas.decide(
             lambda k: gadget_programs.sum_of(k) if k < 5 else gadget_programs.difference_of(k),
-            carry_lemmas.ADDITION,
+            integer_lemmas.ADDITION,
             Precision(1),
         )

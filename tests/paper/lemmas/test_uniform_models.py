@@ -1,4 +1,4 @@
-"""Every compiler and every conversion declares what is claimed of it; what does not is caught."""
+"""Every compiler and every conversion is as uniform as claimed; exceptions are caught."""
 
 from copy import copy
 from dataclasses import replace
@@ -44,7 +44,7 @@ def test_everything_is_what_is_claimed_of_it(subjects):
 
 
 def test_every_compiler_is_walked():
-    """All but the random one, which has no family to speak of."""
+    """All except the random one, which is not a family."""
     modules = [import_module(f"unmask.compilers.{m.name}") for m in iter_modules(compilers.__path__)]
     classes = {
         name
@@ -56,7 +56,7 @@ def test_every_compiler_is_walked():
 
 
 def test_what_cannot_be_claimed_says_so(subjects):
-    sentences = {subject.name: subject.sentence for subject in subjects}
+    sentences = {subject.name: subject.description for subject in subjects}
     assert sentences["a circuit of a file → mdm"].startswith("not uniform: given as a table")
     assert "which is not shown here" in sentences["family:addition → plt"]
     for family in ("parity", "contains-aba", "addition"):
@@ -114,7 +114,7 @@ def _first_source():
 
 
 def _tampered(monkeypatch, declaration_of):
-    """Every program that is assembled declares one register more."""
+    """Every assembled program declares one more register."""
     original = uniform_models.recorded_programs
 
     class Recorded:

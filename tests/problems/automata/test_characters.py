@@ -8,10 +8,10 @@ from unmask.problems.automata.characters import (
     EVERYTHING,
     LAST,
     category,
+    class_members,
     class_name,
     complement,
     contains,
-    matched,
     partition,
     union,
 )
@@ -60,7 +60,7 @@ def test_ignoring_case_agrees_with_re_everywhere(items: tuple, negated: bool, as
     body = "".join(i if isinstance(i, str) else f"\\U{i[0]:08x}-\\U{i[1]:08x}" for i in items)
     flags = re.IGNORECASE | (re.ASCII if ascii else 0)
     expected = by_re(f"[{'^' * negated}{body}]", flags)
-    assert matched(items, negated=negated, ascii=ascii, ignore_case=True) == expected
+    assert class_members(items, negated=negated, ascii=ascii, ignore_case=True) == expected
 
 
 def test_partition_respects_every_set():

@@ -1,4 +1,4 @@
-"""Circuits: evaluation, shapes that compute the same, AIGER files against an outside reader."""
+"""Circuits: evaluation, equivalent shapes, AIGER files compared with an independent reader."""
 
 import random
 from itertools import permutations, product
@@ -122,13 +122,13 @@ def test_symbol_tables_are_read():
         ("aag 1 1 0 1 0\n2\n2\ni7 name\n", "names no input or output"),
     ],
 )
-def test_damaged_files_are_refused_with_a_sentence(text, message):
+def test_damaged_files_are_refused(text, message):
     with pytest.raises(ProblemError, match=message):
         parse_aiger(text.encode("latin-1"))
 
 
 def test_gates_may_come_in_any_order_and_share_what_they_read():
-    """Gate 12 reads 8 and 10, and 10 reads 8 once more: no cycle, whatever comes first in the file."""
+    """Gate 12 reads 8 and 10, and 10 also reads 8: this is not a cycle, in any order of the lines."""
     gates = ["12 8 10", "10 8 4", "8 2 4"]
     for order in permutations(gates):
         circuit = parse_aiger("\n".join(["aag 6 2 0 1 3", "2", "4", "12", *order]).encode())
@@ -137,7 +137,7 @@ def test_gates_may_come_in_any_order_and_share_what_they_read():
 
 
 def test_a_long_chain_in_reverse_order():
-    """Each gate stands before the one it reads; a walk that searches its way back at every step never ends."""
+    """Each gate is listed before the gate that it reads; a quadratic search would not end."""
     count = 200_000
     chain = [f"{2 * k} {2 * k - 2} {2 * k - 2}" for k in range(count + 1, 1, -1)]
     text = "\n".join([f"aag {count + 1} 1 0 1 {count}", "2", str(2 * count + 2), *chain])

@@ -10,7 +10,8 @@ from import_graph import closure, module_graph
 from unmask.problems.circuits.circuit import CircuitBuilder, collapsed
 from unmask.problems.circuits.circuit_families import FAMILIES, textbook_circuit
 from unmask.problems.circuits.shallow_circuits import BUILT, PRINTED, shallow_circuit
-from unmask.verification.words.deciders import CircuitDecider, Encoding, miter
+from unmask.verification.word_encoding import WordEncoding
+from unmask.verification.words.deciders import CircuitDecider, miter
 from unmask.verification.words.sat_sweeping import sweep
 
 
@@ -47,7 +48,7 @@ def test_larger_lengths_on_random_words(family):
 
 
 def canonical(circuit):
-    """Per output, the circuit without the numbers and the order of its gates; two of one form are one circuit."""
+    """Return the outputs as expressions, without numbers and order of gates; equal forms are equal circuits."""
     forms = {0: "false", 1: "true"}
     for i in range(len(circuit.inputs)):
         forms[2 * i + 2], forms[2 * i + 3] = f"x{i}", f"-x{i}"
@@ -67,7 +68,7 @@ TOO_SMALL = {"contains-aba": 4, "parity": 3, "multiplication": 4, "reachability"
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_they_are_not_the_circuits_that_are_compiled(family):
-    """Otherwise a proof would compare a circuit with itself: neither as built nor with its gates taken together."""
+    """Otherwise a proof would compare a circuit with itself, as built or with merged gates."""
     lengths = fitting(family, (*range(TOO_SMALL.get(family, 2) + 1, 20), 25, 27, 32, 36))
     for length in lengths:
         compiled, plain = shallow_circuit(family, length), textbook_circuit(family, length)
@@ -80,10 +81,10 @@ def test_they_are_not_the_circuits_that_are_compiled(family):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_they_compute_the_same(family):
-    """Proved, by a solver, for a length at which neither is tiny."""
+    """Proved by a solver for a length at which neither circuit is tiny."""
     length = next(n for n in fitting(family, range(9, 26)) if n != 9 or family == "reachability")
     compiled, plain = shallow_circuit(family, length), textbook_circuit(family, length)
-    letters, encoding = [0, 1], Encoding(2, length)
+    letters, encoding = [0, 1], WordEncoding(2, length)
     deciders = tuple(CircuitDecider(circuit, letters, len(plain.outputs)) for circuit in (compiled, plain))
     assert set(sweep(*miter(deciders, encoding)).answers) == {"equal"}
 

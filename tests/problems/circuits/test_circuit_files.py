@@ -1,4 +1,4 @@
-"""BLIF: against an evaluator that reads the text on its own; files that are damaged or not flat."""
+"""BLIF files, compared with an evaluator that reads the text independently; files that are damaged or not flat."""
 
 import random
 from itertools import product
@@ -48,7 +48,7 @@ def random_text(seed):
 
 
 def value_of(text, signal, inputs):
-    """What a signal of a text without comments and continuations is, looked up row by row."""
+    """Return the value of a signal of a text without comments and continuations, looked up row by row."""
     if signal in inputs:
         return inputs[signal]
     blocks = [block.split("\n") for block in text.split("\n.")]
@@ -62,7 +62,7 @@ def value_of(text, signal, inputs):
 
 
 def differing_inputs(text):
-    """On how many inputs the circuit of a text and the evaluator differ."""
+    """Return the number of inputs on which the circuit of a text and the evaluator differ."""
     circuit = parse_blif(text)
     count = 0
     for bits, row in zip(every_input(circuit), circuit.evaluate(every_input(circuit)), strict=True):
@@ -130,7 +130,7 @@ HEAD = ".model m\n.inputs a b\n.outputs f\n"
         (HEAD + ".banana\n", "unknown declaration '.banana'"),
     ],
 )
-def test_damaged_files_are_refused_with_a_sentence(text, message):
+def test_damaged_files_are_refused(text, message):
     with pytest.raises(ProblemError, match=message):
         parse_blif(text)
 

@@ -1,4 +1,4 @@
-"""Metered functions: what they compute, and that functions which cheat are refused."""
+"""Metered functions: their results, and the refusal of functions that need more than registers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Circuits that metered machines print: right on all words, and what is found out about one item."""
+"""Circuits that metered machines print: they are correct on all words, and so are the properties of single items."""
 
 from dataclasses import replace
 from itertools import product
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unmask.expressions import constant
-from unmask.paper.checks.uniform_circuit_checks import circuit_is_right, lengths_of
+from unmask.paper.checks.uniform_circuit_checks import check_printed_circuit, lengths_of
 from unmask.problems.circuits.circuit_families import FAMILIES
 from unmask.problems.circuits.metered import RegisterBound, RegisterOverflow, metered
 from unmask.problems.circuits.printed_circuits import (
@@ -26,7 +26,7 @@ from unmask.problems.circuits.printed_circuits import (
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_the_printed_circuit_is_right_on_all_words(name):
-    assert sum(circuit_is_right(name, PRINTED[name], length) for length in lengths_of(name, 6)) >= 16
+    assert sum(check_printed_circuit(name, PRINTED[name], length) for length in lengths_of(name, 6)) >= 16
 
 
 @metered
@@ -38,17 +38,17 @@ def parity_without_a_sign(N):
 def test_a_wrong_machine_is_refuted():
     wrong = replace(PRINTED["parity"], machine=parity_without_a_sign)
     with pytest.raises(AssertionError, match="the printed circuit of parity is wrong"):
-        circuit_is_right("parity", wrong, 4)
+        check_printed_circuit("parity", wrong, 4)
 
 
 def test_a_formula_below_the_depth_is_refuted():
     with pytest.raises(AssertionError, match="too deep"):
-        circuit_is_right("parity", replace(PRINTED["parity"], depth=constant(3)), 4)
+        check_printed_circuit("parity", replace(PRINTED["parity"], depth=constant(3)), 4)
 
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_an_item_is_found_by_counting(name):
-    """Against the list of all items, in plain Python."""
+    """Compared with the list of all items, in plain Python."""
     family, length = PRINTED[name], 4
     printed, limit = list(family.items(length)), family.bound.at(length)
     gates = [k for k, number in enumerate(printed) if number < 0]
@@ -67,7 +67,7 @@ def test_an_item_is_found_by_counting(name):
             assert deciding_bit(limit, family.machine, length, k) == 2
 
 
-def test_numbers_that_outgrow_their_room_end_the_machine():
+def test_numbers_beyond_the_register_bound_end_the_machine():
     with pytest.raises(RegisterOverflow):
         list(replace(PRINTED["reachability"], bound=RegisterBound(1)).items(9))
 

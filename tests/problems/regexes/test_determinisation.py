@@ -1,4 +1,4 @@
-"""Subsets without their worse states accept the same words, and are far fewer."""
+"""Subsets without their worse states accept the same words, and there are far fewer of them."""
 
 import numpy as np
 import pytest

@@ -109,7 +109,7 @@ ATOMS = [
 
 
 def random_pattern(rng: random.Random, depth: int) -> str:
-    """A pattern with looks anywhere: under quantifiers, within each other, around anchors."""
+    """Return a pattern with look-arounds anywhere: under quantifiers, within each other, around anchors."""
     share = rng.random()
     if depth == 0 or share < 0.2:
         return rng.choice(ATOMS)
@@ -147,7 +147,7 @@ def test_drawn_patterns(seeds: range):
 
 
 def test_an_inverted_look_is_caught(monkeypatch):
-    """The test above can fail: with every look-ahead taken for its negation it does."""
+    """The test above can fail: it fails if every look-ahead is negated."""
     monkeypatch.setattr(determinisation.LookGuard, "__init__", inverted(determinisation.LookGuard.__init__))
     pattern = "(?!ab)[ab]*"
     assert disagreement(regex_automaton(pattern), fullmatch(pattern), all_words("ab", 3)) == ""

@@ -4,23 +4,23 @@ import pytest
 
 from problems.agreement import all_words
 from unmask.problems.regexes.determinisation import deterministic
-from unmask.problems.regexes.nfa import EMPTY, Chars, Nfa, Repeat, nfa_of, repeated, size
+from unmask.problems.regexes.nfa import EMPTY, Chars, Nfa, Repeat, nfa_of, repetition, state_count
 from unmask.problems.regexes.regex_parser import parse_regex
 
-# Trees of patterns: what is simplified, and the size that is known beforehand.
+# Trees of patterns: simplifications, and the number of states before the automaton is built.
 
 
 A = Chars(((97, 97),))
 
 
 def test_loops_are_simplified():
-    assert repeated(A, 0, 0) == EMPTY
-    assert repeated(A, 1, 1) == A
-    assert repeated(EMPTY, 3, None) == EMPTY
-    assert repeated(Repeat(A, 0, None), 2, 5) == Repeat(A, 0, None)
-    assert repeated(Repeat(A, 0, 1), 2, 5) == Repeat(A, 0, 5)
-    assert repeated(Repeat(A, 0, 1), 2, None) == Repeat(A, 0, None)
-    assert repeated(Repeat(A, 1, 2), 2, 5) == Repeat(Repeat(A, 1, 2), 2, 5)
+    assert repetition(A, 0, 0) == EMPTY
+    assert repetition(A, 1, 1) == A
+    assert repetition(EMPTY, 3, None) == EMPTY
+    assert repetition(Repeat(A, 0, None), 2, 5) == Repeat(A, 0, None)
+    assert repetition(Repeat(A, 0, 1), 2, 5) == Repeat(A, 0, 5)
+    assert repetition(Repeat(A, 0, 1), 2, None) == Repeat(A, 0, None)
+    assert repetition(Repeat(A, 1, 2), 2, 5) == Repeat(Repeat(A, 1, 2), 2, 5)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_loops_are_simplified():
 )
 def test_the_size_is_that_of_the_automaton(pattern: str):
     tree = parse_regex(pattern)
-    assert size(tree) == nfa_of(tree).states - 1  # the end is no part of the pattern
+    assert state_count(tree) == nfa_of(tree).states - 1  # the end state is not part of the pattern
 
 
 PATTERNS = [
@@ -58,7 +58,7 @@ PATTERNS = [
 
 
 def accepted_from(pattern: str, state: int) -> set[str]:
-    """The short words that lead on from a reading state, with what it reads itself."""
+    """Return the short words that lead from a reading state to the end, including its own character."""
     nfa = nfa_of(parse_regex(pattern))
     nfa.start = state
     automaton = deterministic(nfa, most_states=1000)

@@ -1,4 +1,4 @@
-"""What Python's parse tree becomes."""
+"""Python's parse tree → our tree."""
 
 import re
 import warnings

@@ -3,7 +3,7 @@
 from unmask.api import run_word
 from unmask.compilers.system_compiler import SystemCompiler
 from unmask.numerics.arithmetic import Precision
-from unmask.programs.recurrences.slot_rows import fixed
+from unmask.programs.recurrences.slot_rows import constant_value
 from unmask.recurrences import (
     BOOLEAN,
     Interpreter,
@@ -94,17 +94,17 @@ def slots_by_name(compiler, kind, length, output):
     for group in plan.groups:
         block = plan.blocks[group]
         names = [over.name for over in group.ranges]
-        for row in range(fixed(block.count)):
+        for row in range(constant_value(block.count)):
             at = tuple(int(block.indices[name][row]) for name in names)
-            slot = fixed(block.first) + row - length
+            slot = constant_value(block.first) + row - length
             if placement is not None:
-                slot = int(placement.of[fixed(block.first) + row]) - length - placement.begin
+                slot = int(placement.of[constant_value(block.first) + row]) - length - placement.begin
             symbols[group.name, at] = output[slot]
     return symbols
 
 
 def check_canvas(system, kind, length, words, precision=2):
-    """Every slot of the last canvas holds the interpreter's value; the answer is the interpreter's, in its steps."""
+    """Check that every slot of the last canvas has the interpreter's value, and that the answer takes its steps."""
     compiler, interpreter = SystemCompiler(system, {}), Interpreter(system, length)
     model = compiler.compile(kind, length, Precision(precision))
     plan = compiler.plan(kind, length)

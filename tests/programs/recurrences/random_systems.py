@@ -19,7 +19,7 @@ VALUES = (BOOLEAN, range(3), subsets("xy"), ("a", "b", "c"), [(0, 1), "a", None]
 
 
 def arbitrary(salt, values):
-    """A function of anything, into values."""
+    """Return a function that maps any arguments to one of the values, by a hash."""
     values = list(values)
 
     def rule(*arguments):

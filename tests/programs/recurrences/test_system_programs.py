@@ -1,4 +1,4 @@
-"""Compiled programs hold what the interpreter says, slot by slot."""
+"""Compiled programs compute the values of the interpreter, slot by slot."""
 
 import re
 from itertools import product

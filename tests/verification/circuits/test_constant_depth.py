@@ -1,4 +1,4 @@
-"""The circuit of constant depth against the reference engine: every input where they are few, sampled ones above."""
+"""The circuit of constant depth, compared with the reference engine on every input or on a sample."""
 
 from dataclasses import replace
 from itertools import product
@@ -44,15 +44,15 @@ def decoded(transformer, words):
 
 def wrong_cases(circuit, transformer, words):
     """How many words the circuit gets wrong, and how many of them are undefined."""
-    found = circuit.evaluate(token_bits(words, range(transformer.embed.shape[0])))
+    actual = circuit.evaluate(token_bits(words, range(transformer.embed.shape[0])))
     wrong = undefined = 0
-    for bits, right in zip(found, decoded(transformer, words), strict=True):
-        if right is None:
+    for bits, expected in zip(actual, decoded(transformer, words), strict=True):
+        if expected is None:
             undefined += 1
             wrong += not bits[0]
             continue
         hot = bits[1:].reshape(words.shape[1], -1)
-        wrong += bits[0] or hot.sum(axis=1).tolist() != [1] * len(hot) or hot.argmax(axis=1).tolist() != right
+        wrong += bits[0] or hot.sum(axis=1).tolist() != [1] * len(hot) or hot.argmax(axis=1).tolist() != expected
     return int(wrong), undefined
 
 
@@ -125,11 +125,11 @@ def flipped(transformer, draw):
 
 def test_a_changed_weight_is_seen():
     """The circuit of one transformer, compared with another that differs in a single weight."""
-    seen = 0
+    refuted = 0
     for seed in range(12):
         transformer = random_transformer(seed, 3)
-        seen += wrong_cases(constant_depth_circuit(flipped(transformer, seed)), transformer, words_of(3, 3))[0] > 0
-    assert seen >= 6
+        refuted += wrong_cases(constant_depth_circuit(flipped(transformer, seed)), transformer, words_of(3, 3))[0] > 0
+    assert refuted >= 6
 
 
 def test_a_forgotten_division_by_zero_is_seen(monkeypatch):

@@ -1,4 +1,4 @@
-"""Networks as gates, and sides as circuits: what they say against runs, simulation, and an outside checker."""
+"""Networks and deciders as circuits, compared with runs, simulation, and an outside checker."""
 
 from itertools import product
 
@@ -13,11 +13,11 @@ from unmask.problems.catalogue import parse_problem
 from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.problems.circuits.circuit_files import parse_aiger, write_aiger
 from unmask.testing.random_model import all_words, random_model
+from unmask.verification.word_encoding import WordEncoding
 from unmask.verification.words.deciders import (
     AutomatonDecider,
     CircuitDecider,
     Decision,
-    Encoding,
     ExpressionDecider,
     NetworkGates,
     circuit_of,
@@ -36,7 +36,7 @@ from verification.words.test_network import case_of, every_word, networks, value
 def test_literals_hold_where_the_network_says(example):
     network, quantities = example
     words = every_word(network)
-    found = values(network, words)
+    variable_values = values(network, words)
     sizes = [network.variables[v].size for v in network.letters]
     offsets = np.cumsum([0, *sizes])
     builder = CircuitBuilder(f"x{i}" for i in range(offsets[-1]))
@@ -44,17 +44,17 @@ def test_literals_hold_where_the_network_says(example):
         [builder.input(int(first) + k) for k in range(size)] for first, size in zip(offsets, sizes, strict=False)
     ]
     gates = NetworkGates(network, builder, letters)
-    literals, right = [], []
+    literals, expected = [], []
     for cases in quantities:
         for chosen in range(cases.count):
             literals.append(gates.holds(cases, np.arange(cases.count) == chosen))
-            right.append([case == chosen for case in case_of(cases, found, len(words))])
+            expected.append([case == chosen for case in case_of(cases, variable_values, len(words))])
     if not literals:
         return
     bits = np.zeros((len(words), offsets[-1]), dtype=bool)
-    for place, first in enumerate(offsets[:-1]):
-        bits[np.arange(len(words)), first + words[:, place]] = True
-    assert builder.circuit(literals).evaluate(bits).T.tolist() == right
+    for index, first in enumerate(offsets[:-1]):
+        bits[np.arange(len(words)), first + words[:, index]] = True
+    assert builder.circuit(literals).evaluate(bits).T.tolist() == expected
 
 
 def bits_of(numbers, count):
@@ -66,22 +66,22 @@ def bits_of(numbers, count):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_circuit_of_a_random_model(kind):
     """accept, undecided, undefined: exactly one of these and `reject` on every word."""
-    said = {"accept": 0, "reject": 0, "undecided": 0, "undefined": 0}
+    counts = {"accept": 0, "reject": 0, "undecided": 0, "undefined": 0}
     for seed in range(14):
         model = random_model(seed, kind, 2, precision=1 + seed % 2, steps=2, padding=2, layers=1, width=3)
         model = harsh(model, 8) if seed % 2 else model
         words = all_words(model)
         circuit = extracted_circuit(model)
         assert circuit.output_names == ("answer0", "undecided", "undefined")
-        for row, held in zip(circuit.evaluate(bits_of(words, 2)).tolist(), runs(model, words), strict=True):
-            last = None if held is None else model.vocabulary[held[-1]]
+        for row, slots in zip(circuit.evaluate(bits_of(words, 2)).tolist(), runs(model, words), strict=True):
+            last = None if slots is None else model.vocabulary[slots[-1]]
             meant = {None: "undefined", model.accept: "accept", model.reject: "reject"}.get(last, "undecided")
-            said[meant] += 1
+            counts[meant] += 1
             if meant == "undefined":
                 assert row[1:] == [False, True]
             else:
                 assert row == [meant == "accept", meant == "undecided", False]
-    assert sum(count > 0 for count in said.values()) >= 3
+    assert sum(count > 0 for count in counts.values()) >= 3
 
 
 def test_three_letters_take_two_bits_and_codes_beyond_stand_for_the_last():
@@ -91,7 +91,7 @@ def test_three_letters_take_two_bits_and_codes_beyond_stand_for_the_last():
     codes = np.array(list(product(range(4), repeat=2)))
     accepted = circuit.evaluate(bits_of(codes, 4))[:, 0]
     assert accepted.tolist() == [(min(a, 2) + min(b, 2)) % 3 == 0 for a, b in codes.tolist()]
-    encoding = Encoding(3, 2)
+    encoding = WordEncoding(3, 2)
     assert [encoding.word(row) for row in bits_of(codes, 4).tolist()] == np.minimum(codes, 2).tolist()
 
 
@@ -126,8 +126,8 @@ def test_aiger_is_read_back_by_others(tmp_path):
     expected = circuit.evaluate(inputs)
     assert np.array_equal(again.evaluate(inputs), expected)
     tables = simulate(read_ascii_aiger_into_aig(tmp_path / "model.aag"))
-    places = [sum(int(bit) << i for i, bit in enumerate(row)) for row in inputs]
-    assert [[bool(table.get_bit(place)) for table in tables] for place in places] == expected.tolist()
+    indices = [sum(int(bit) << i for i, bit in enumerate(row)) for row in inputs]
+    assert [[bool(table.get_bit(index)) for table in tables] for index in indices] == expected.tolist()
 
 
 @pytest.mark.parametrize("problem", ["regex:(a|b)*abb|c?", "group:S3", "regex:", "regex:[^a]*"])
@@ -137,22 +137,22 @@ def test_an_automaton_as_gates(problem, length):
     count = len(automaton.tokens)
     side = AutomatonDecider(automaton, list(range(count)))
     numbers = np.array(list(product(range(count), repeat=length)), dtype=np.int64).reshape(count**length, length)
-    circuit = circuit_of(side, Encoding(count, length))
-    found = circuit.evaluate(bits_of(numbers, count))
-    right = []
+    circuit = circuit_of(side, WordEncoding(count, length))
+    actual = circuit.evaluate(bits_of(numbers, count))
+    expected = []
     for row in numbers.tolist():
         state = automaton.start
         for token in row:
             state = automaton.delta[state, token]
-        right.append([bool(automaton.accepting[state]), False, False])
-    assert found.tolist() == right
+        expected.append([bool(automaton.accepting[state]), False, False])
+    assert actual.tolist() == expected
 
 
 def test_a_circuit_as_a_side_reads_its_letters():
     circuit = random_circuit(3, 4, 9, outputs=3)
     inputs = np.array(list(product([0, 1], repeat=4)))
     for bits in ([0, 1], [1, 0]):
-        side = circuit_of(CircuitDecider(circuit, bits, outputs=2), Encoding(2, 4))
+        side = circuit_of(CircuitDecider(circuit, bits, outputs=2), WordEncoding(2, 4))
         expected = circuit.evaluate(np.array(bits)[inputs])[:, -2:]
         assert np.array_equal(side.evaluate(inputs)[:, :2], expected)
 
@@ -160,8 +160,8 @@ def test_a_circuit_as_a_side_reads_its_letters():
 def test_an_expression_as_a_side():
     problem = parse_problem("expr:a-b")
     letters = list(problem.letters)
-    builder = CircuitBuilder(Encoding(len(letters), problem.length).names())
-    encoding = Encoding(len(letters), problem.length)
+    builder = CircuitBuilder(WordEncoding(len(letters), problem.length).names())
+    encoding = WordEncoding(len(letters), problem.length)
     decision = ExpressionDecider(problem.shape, letters).decide(builder, encoding.literals(builder))
     (answers,) = decision.answers
     circuit = builder.circuit([*answers.values(), decision.fails])
@@ -169,13 +169,13 @@ def test_an_expression_as_a_side():
     numbers = rng.integers(0, len(letters), (300, problem.length))
     shape = [letters.index(s) for s in "-="]
     numbers[:150, [1, 3]] = shape
-    found = circuit.evaluate(bits_of(numbers, len(letters)))
+    actual = circuit.evaluate(bits_of(numbers, len(letters)))
     fits = 0
-    for row, said in zip(numbers.tolist(), found.tolist(), strict=True):
+    for row, outputs in zip(numbers.tolist(), actual.tolist(), strict=True):
         value = problem.outcome(" ".join(letters[k] for k in row)).value
         name = "reject" if value is None else f"symbol {value}"
         fits += value is not None
-        assert [answer for answer, holds in zip([*answers, "none"], said, strict=True) if holds] == [name]
+        assert [answer for answer, holds in zip([*answers, "none"], outputs, strict=True) if holds] == [name]
     assert 20 <= fits < 280
 
 
@@ -201,7 +201,7 @@ class Constant:
     ],
 )
 def test_a_miter_is_unequal_wherever_an_answer_differs_or_a_run_fails(one, other, same):
-    circuit, pairs = miter((one, other), Encoding(2, 1))
+    circuit, pairs = miter((one, other), WordEncoding(2, 1))
     values = circuit.evaluate(np.array([[False], [True]]))
     equal = values[:, ::2] == values[:, 1::2]
     assert pairs.size == values.shape[1]

@@ -7,7 +7,7 @@ import pytest
 
 from unmask.errors import UnmaskError
 from unmask.numerics.arithmetic import Precision
-from unmask.paper.checks.uniform_circuit_checks import extraction_is_right
+from unmask.paper.checks.uniform_circuit_checks import check_extraction
 from unmask.problems.circuits.circuit import Circuit, Gate
 from unmask.problems.circuits.metered import RegisterBound, RegisterOverflow
 from unmask.problems.circuits.printed_circuits import AND, OR, printed_circuit
@@ -19,7 +19,7 @@ from unmask.verification.circuits.printed_extraction import print_sum, printed_d
 @pytest.mark.parametrize(("seed", "length", "steps"), [(138, 2, 1), (309, 2, 2), (20, 3, 1)])
 def test_the_printed_circuit_does_what_the_model_does(seed, length, steps):
     model = random_diffusion(seed, length, padding=1, steps=steps)
-    assert extraction_is_right(model, printed_extraction(model)) >= 3
+    assert check_extraction(model, printed_extraction(model)) >= 3
 
 
 def test_several_heads_and_layers():
@@ -29,13 +29,13 @@ def test_several_heads_and_layers():
     model = replace(model, accept="0", reject="1")
     circuit = printed_extraction(model)
     assert circuit.evaluate(np.array([[0], [1]]))[:, 0].tolist() == [True, False]
-    assert extraction_is_right(model, circuit) == 2
+    assert check_extraction(model, circuit) == 2
 
 
 def test_the_circuit_of_another_model_is_refuted():
     model = random_diffusion(309, 2, padding=1, steps=2)
     with pytest.raises(AssertionError, match="differs from the run"):
-        extraction_is_right(model, printed_extraction(random_diffusion(138, 2, padding=1, steps=2)))
+        check_extraction(model, printed_extraction(random_diffusion(138, 2, padding=1, steps=2)))
 
 
 def test_a_deeper_circuit_is_refuted():
@@ -43,7 +43,7 @@ def test_a_deeper_circuit_is_refuted():
     deep = Circuit(("x0",), tuple(Gate("and", (2 * (1 + k),)) for k in range(printed_depth(model) + 1)), (4,), ("o",))
     deep = replace(deep, outputs=(2 * (1 + len(deep.gates)),))
     with pytest.raises(AssertionError, match="deep"):
-        extraction_is_right(model, deep)
+        check_extraction(model, deep)
 
 
 def test_a_step_costs_the_same_depth_in_the_formula():

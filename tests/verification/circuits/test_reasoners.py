@@ -1,4 +1,4 @@
-"""Whole models as circuits of a depth that is a constant per step, against runs of the reference engine."""
+"""Whole models as circuits of constant depth per step, compared with runs of the reference engine."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -22,14 +22,14 @@ from unmask.weights.matrices import Matrix
 
 def runs(model, words):
     """The final slots and the answer of every word; None where the run ends in an error."""
-    found = []
+    outcomes = []
     for word in words:
         try:
-            said = answers(model, word[None], engine=ReferenceEngine())
-            found.append((said.slots[0].tolist(), int(said.accepted[0])))
+            answer = answers(model, word[None], engine=ReferenceEngine())
+            outcomes.append((answer.slots[0].tolist(), int(answer.accepted[0])))
         except (AttendsToNothing, EditsWrittenSlot):
-            found.append(None)
-    return found
+            outcomes.append(None)
+    return outcomes
 
 
 def wrong_words(model, circuit):
@@ -43,9 +43,9 @@ def wrong_words(model, circuit):
             errors += 1
             wrong += not undefined
             continue
-        held, answer = run
-        right = [token == symbol for token in held for symbol in range(len(model.vocabulary))]
-        wrong += slots != right or undefined or (rejected, accepted) != (answer == 0, answer == 1)
+        final_slots, answer = run
+        expected = [token == symbol for token in final_slots for symbol in range(len(model.vocabulary))]
+        wrong += slots != expected or undefined or (rejected, accepted) != (answer == 0, answer == 1)
     return wrong, errors
 
 
@@ -68,21 +68,21 @@ DIVIDE_BY_ZERO = (28, 29, 34, 54, 62, 68, 88, 116, 118, 119)  # on some of their
 
 def test_runs_that_divide_by_zero():
     """In any step, of planner or predictor."""
-    found = [
+    actual = [
         wrong_words(m, constant_depth_model(m, slots=True)) for m in (random_diffusion(s, 2) for s in DIVIDE_BY_ZERO)
     ]
-    assert [wrong for wrong, _ in found] == [0] * len(found)
-    assert all(1 <= errors < 4 for _, errors in found)
+    assert [wrong for wrong, _ in actual] == [0] * len(actual)
+    assert all(1 <= errors < 4 for _, errors in actual)
 
 
 def test_mask_dominated_models_that_edit():
-    found = [
+    actual = [
         wrong_words(m, constant_depth_model(m, slots=True))
         for m in (random_diffusion(s, 2, kind="smdm") for s in range(20))
     ]
-    assert [wrong for wrong, _ in found] == [0] * len(found)
-    assert sum(errors == 0 for _, errors in found) >= 3
-    assert sum(errors > 0 for _, errors in found) >= 3
+    assert [wrong for wrong, _ in actual] == [0] * len(actual)
+    assert sum(errors == 0 for _, errors in actual) >= 3
+    assert sum(errors > 0 for _, errors in actual) >= 3
 
 
 @pytest.mark.parametrize("kind", ["mdm", "plt"])
@@ -142,6 +142,6 @@ def test_an_outside_checker_proves_the_way_there_and_back(family, length, tmp_pa
         path.write_text(write_aiger(replace(circuit, outputs=(output,), output_names=("answer",))))
         return io.read_ascii_aiger_into_aig(str(path))
 
-    given = outside(original, original.outputs[-1])
-    assert algorithms.equivalence_checking(given, outside(extracted, extracted.outputs[-1]))
-    assert not algorithms.equivalence_checking(given, outside(extracted, extracted.outputs[-1] ^ 1))
+    expected = outside(original, original.outputs[-1])
+    assert algorithms.equivalence_checking(expected, outside(extracted, extracted.outputs[-1]))
+    assert not algorithms.equivalence_checking(expected, outside(extracted, extracted.outputs[-1] ^ 1))

@@ -1,4 +1,4 @@
-"""The flip-flop cascade against direct sums: every word of terms where they are few, random ones above."""
+"""The flip-flop cascade compared with direct sums, on all terms if there are few, else on random ones."""
 
 import random
 from itertools import product
@@ -27,9 +27,9 @@ def one_hot(words, domains):
 
 def wrong_sums(words, domains, precision, method):
     circuit, values = sum_circuit(domains, precision, method)
-    found = circuit.evaluate(one_hot(words, domains))
-    right = total(words, precision)
-    return int((found != (right[:, None] == np.array(values))).any(axis=1).sum()), circuit
+    actual = circuit.evaluate(one_hot(words, domains))
+    expected = total(words, precision)
+    return int((actual != (expected[:, None] == np.array(values))).any(axis=1).sum()), circuit
 
 
 @pytest.mark.parametrize("method", [sums.cascade_sum, sums.chain_sum, sums.saturating_sum])

@@ -1,4 +1,4 @@
-"""Constructions that look right and are not: stem → name → (program, what is done to that of every source)."""
+"""Wrong constructions: stem → name → (program, the change to it that makes the construction wrong)."""
 
 from dataclasses import replace
 
@@ -79,9 +79,9 @@ def a_column_less(program):
 
 def without_edges(edges, columns):
     """Edges without those to some columns."""
-    kept = [~np.isin(e.target, columns) for e in edges]
+    unaffected = [~np.isin(e.target, columns) for e in edges]
     return [Edges(e.source[k], e.target[k], e.weight[k] if isinstance(e.weight, np.ndarray) else e.weight)
-            for e, k in zip(edges, kept, strict=True)]  # fmt: skip
+            for e, k in zip(edges, unaffected, strict=True)]  # fmt: skip
 
 
 def proxy_means_nothing(program):

@@ -10,41 +10,41 @@ from unmask.api import prove_conversion, save_model
 from unmask.errors import ProblemError
 from unmask.limits import Budget
 from unmask.testing import random_model
-from unmask.verification.conversions.prove_conversions import PROVERS
-from unmask.verification.conversions.unknown_source import Weight
+from unmask.verification.conversions.prove_conversions import CONVERSION_PROOFS
+from unmask.verification.conversions.unknown_source import SourceWeight
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3, 4])
-@pytest.mark.parametrize("stem", sorted(PROVERS))
+@pytest.mark.parametrize("stem", sorted(CONVERSION_PROOFS))
 def test_a_conversion_is_proved(stem, precision):
-    found = prove_conversion(stem, precision=precision)
-    assert found.verdict == "proved", found.reason
-    assert {o.verdict for o in found.obligations} == {"proved"}
-    assert {o.method for o in found.obligations} >= {"SMT", "closure", "enumeration of all scores", "comparison"}
-    assert "For every N >= 0" in found.statement
-    assert f"F_{precision}" in found.statement
+    verdict = prove_conversion(stem, precision=precision)
+    assert verdict.verdict == "proved", verdict.reason
+    assert {o.verdict for o in verdict.obligations} == {"proved"}
+    assert {o.method for o in verdict.obligations} >= {"SMT", "closure", "enumeration of all scores", "comparison"}
+    assert "For every N >= 0" in verdict.statement
+    assert f"F_{precision}" in verdict.statement
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("stem", sorted(PROVERS))
+@pytest.mark.parametrize("stem", sorted(CONVERSION_PROOFS))
 def test_other_shapes(stem, seed):
     kind = stem.split("_")[0]
     source = random_model(seed, kind, 2, layers=1 + seed % 3, width=1 + seed)
     alike = len({t.attention for t in source.transformers.values()}) == 1
-    found = prove_conversion(stem, like=source)
-    assert found.verdict == ("proved" if alike else "unknown"), found.reason
+    verdict = prove_conversion(stem, like=source)
+    assert verdict.verdict == ("proved" if alike else "unknown"), verdict.reason
 
 
 def test_a_causal_source_has_a_row_to_see():
     source = with_attention(random_model(0, "mdm", 2), "causal", "causal")
-    found = prove_conversion("mdm_to_smdm", like=source, lengths=(0, 7))
-    assert found.verdict == "proved", found.reason
-    assert "N + begin >= 1" in found.statement
+    verdict = prove_conversion("mdm_to_smdm", like=source, lengths=(0, 7))
+    assert verdict.verdict == "proved", verdict.reason
+    assert "N + begin >= 1" in verdict.statement
 
 
 def test_what_is_not_reached_is_unknown():
-    found = prove_conversion("plt_to_mdm")
-    assert (found.verdict, found.obligations) == ("unknown", ())
+    verdict = prove_conversion("plt_to_mdm")
+    assert (verdict.verdict, verdict.obligations) == ("unknown", ())
     with Budget(seconds=0):
         assert prove_conversion("cot_to_pcot").verdict == "unknown"
 
@@ -60,8 +60,8 @@ def test_what_is_no_question_is_an_error():
             prove_conversion(**arguments)
 
 
-def test_nobody_computes_with_the_name_of_a_weight():
-    weight = np.array([Weight("model", "out", 0, 0)], dtype=object)
+def test_the_name_of_a_weight_cannot_be_computed_with():
+    weight = np.array([SourceWeight("model", "out", 0, 0)], dtype=object)
     for look in (lambda: weight + 1, lambda: weight != 0, lambda: bool(weight[0]), lambda: np.clip(weight, -1, 1)):
         with pytest.raises(TypeError):
             look()

@@ -8,7 +8,7 @@ from unmask.engines.fast import FastEngine
 from unmask.expressions import n
 from unmask.numerics.arithmetic import Precision
 from unmask.theorems.all_theorems import THEOREMS
-from unmask.verification.conversions.prove_conversions import PROVERS, SAMPLE, prove_every_source
+from unmask.verification.conversions.prove_conversions import CONVERSION_PROOFS, SAMPLE, prove_every_source
 
 from .sabotage import SABOTAGES, flag, without_columns
 
@@ -23,27 +23,27 @@ QUICK = (
     ("mdm_to_smdm", "all masked slots are seen"),
 )
 OPEN = {"a loud letter", "heads swapped"}
-"""What runs of random sources may survive: the prover still sees that something is not shown."""
+"""Sabotages that random sources may not refute: the prover still reports an open obligation."""
 
 
-def proved(stem, part, change, sizes=()):
+def proved(stem, component, change, sizes=()):
     theorem = next(t for t in THEOREMS if t.stem == stem)
 
     def programs(source):
-        made = theorem.programs(source)
-        change(made[part])
-        return made
+        sabotaged_programs = theorem.programs(source)
+        change(sabotaged_programs[component])
+        return sabotaged_programs
 
     sabotaged = replace(theorem, programs=programs)
-    return prove_every_source(sabotaged, PROVERS[stem].shape, Precision(2), FastEngine(), sizes=sizes)
+    return prove_every_source(sabotaged, CONVERSION_PROOFS[stem].shape, Precision(2), FastEngine(), sizes=sizes)
 
 
 def check(stem, name):
-    found = proved(stem, *SABOTAGES[stem][name])
-    assert found.verdict == ("unknown" if name in OPEN else "refuted"), found.reason
-    assert any(o.verdict == "open" for o in found.obligations) or found.reason
-    if found.verdict == "refuted":
-        wrong = found.to_json()["counterexample"]
+    verdict = proved(stem, *SABOTAGES[stem][name])
+    assert verdict.verdict == ("unknown" if name in OPEN else "refuted"), verdict.reason
+    assert any(o.verdict == "open" for o in verdict.obligations) or verdict.reason
+    if verdict.verdict == "refuted":
+        wrong = verdict.to_json()["counterexample"]
         assert {"N", "T", "P", "begin", "seed", "word", "expected", "got"} == set(wrong)
         assert wrong["expected"] != wrong["got"]
 
@@ -72,13 +72,13 @@ NOT_NEEDED = {
 @pytest.mark.parametrize("name", sorted(NOT_NEEDED))
 def test_what_is_not_needed_may_be_left_out(name):
     """The statement is proved of whatever has it, not of one way to write it."""
-    stem, part, change = NOT_NEEDED[name]
-    assert proved(stem, part, change).verdict == "proved"
+    stem, component, change = NOT_NEEDED[name]
+    assert proved(stem, component, change).verdict == "proved"
 
 
 def test_what_is_right_but_is_not_what_convert_writes_is_unknown():
     """The folder of a random source has another entry than the program that was proved."""
-    found = proved(*NOT_NEEDED["no first block"], sizes=SAMPLE[:2])
-    assert found.verdict == "unknown"
-    assert found.obligations[-1].method == "comparison"
-    assert "row 1 of the positions" in found.reason
+    verdict = proved(*NOT_NEEDED["no first block"], sizes=SAMPLE[:2])
+    assert verdict.verdict == "unknown"
+    assert verdict.obligations[-1].method == "comparison"
+    assert "row 1 of the positions" in verdict.reason

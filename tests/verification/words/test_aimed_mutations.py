@@ -39,11 +39,11 @@ def wrong_outside(folder, words, oracle):
     wrong = {}
     for word in words:
         try:
-            said = run_outside(folder, word)["accepted"]
+            outcome = run_outside(folder, word)["accepted"]
         except (Unreadable, Undefined, Reselected) as error:
-            said = error
-        if said is not bool(oracle(word)):
-            wrong[word] = said
+            outcome = error
+        if outcome is not bool(oracle(word)):
+            wrong[word] = outcome
     return wrong
 
 
@@ -53,23 +53,23 @@ def attack_config(tmp_path, problem, kind, length, letters, oracle, *, some=None
     folder = save_model(good, tmp_path / "m")
     config = json.loads((folder / "config.json").read_text())
     words = words_of(good, length, letters)
-    found = Counter()
-    for field, what, changed in spread(list(config_mutations(config)), some):
+    counts = Counter()
+    for field, change, changed in spread(list(config_mutations(config)), some):
         (folder / "config.json").write_text(json.dumps(changed))
-        told = f"{kind} of {problem}: {field} {what}"
+        description = f"{kind} of {problem}: {field} {change}"
         try:
             verdict = verify_model(load_model(folder), against=problem, method="prove")
         except UnmaskError:
-            found[field, "refused"] += 1
+            counts[field, "refused"] += 1
             continue
-        found[field, verdict.status] += 1
+        counts[field, verdict.status] += 1
         if verdict.status == "proved":
-            assert wrong_outside(folder, words, oracle) == {}, told
+            assert wrong_outside(folder, words, oracle) == {}, description
         elif verdict.status == "refuted":
-            assert wrong_outside(folder, [verdict.counterexample], oracle), told
+            assert wrong_outside(folder, [verdict.counterexample], oracle), description
         if field in COMMENTS:
-            assert verdict.status == "proved", told
-    return found
+            assert verdict.status == "proved", description
+    return counts
 
 
 def spread(mutations, some):
@@ -83,27 +83,27 @@ def spread(mutations, some):
 
 def attack_tensors(problem, kind, length, letters, oracle, seed, *, every=1):
     """How often each verdict came per class of tensor, for every manipulation of every tensor, or each so-manieth."""
-    good, found = compiled(problem, kind, length), Counter()
+    good, counts = compiled(problem, kind, length), Counter()
     document = certified(problem, kind, length)[1] if "family" not in problem else None
     rng = random.Random(f"{problem} {kind} {seed}")
     number = 0
     for name, transformer in good.transformers.items():
-        for kind_of_tensor, what, changed in tensor_mutations(transformer, rng):
+        for kind_of_tensor, change, changed in tensor_mutations(transformer, rng):
             number += 1
             if number % every:
                 continue
             model = replace(good, transformers={**good.transformers, name: changed})
             verdict = verify_model(model, against=problem, method="prove")
             wrong = differing(model, length, letters, oracle)
-            told = f"{kind} of {problem}, {name}, {what}: {verdict}"
+            description = f"{kind} of {problem}, {name}, {change}: {verdict}"
             if verdict.status == "proved":
-                assert not wrong, told
+                assert not wrong, description
             elif verdict.status == "refuted":
-                assert wrong[verdict.counterexample] == verdict.got, told
+                assert wrong[verdict.counterexample] == verdict.got, description
             if document is not None and wrong:
-                assert refusal(document | {"model": content_hash(model)}, model) is not None, told
-            found[kind_of_tensor, verdict.status] += 1
-    return found
+                assert refusal(document | {"model": content_hash(model)}, model) is not None, description
+            counts[kind_of_tensor, verdict.status] += 1
+    return counts
 
 
 def test_every_field_and_every_class_has_manipulations():
@@ -115,42 +115,42 @@ def test_every_field_and_every_class_has_manipulations():
 
 
 def test_a_few_manipulations_of_every_field(tmp_path):
-    found = attack_config(tmp_path, "regex:b*a", "mdm", 2, "ab!", lambda word: re.fullmatch("b*a", word), some=2)
-    assert {field for field, _ in found} == set(CONFIG)
-    assert told_by_status(found)["refuted"] >= 4
+    counts = attack_config(tmp_path, "regex:b*a", "mdm", 2, "ab!", lambda word: re.fullmatch("b*a", word), some=2)
+    assert {field for field, _ in counts} == set(CONFIG)
+    assert told_by_status(counts)["refuted"] >= 4
 
 
 def test_a_few_manipulations_of_every_class_of_tensor():
-    found = attack_tensors("regex:(a|b)*abb", "mdm", 3, "ab!", SUBJECTS[0][3], 0, every=29)
-    assert {name for name, _ in found} == EVERY_CLASS
-    assert told_by_status(found)["refuted"] >= 4
+    counts = attack_tensors("regex:(a|b)*abb", "mdm", 3, "ab!", SUBJECTS[0][3], 0, every=29)
+    assert {name for name, _ in counts} == EVERY_CLASS
+    assert told_by_status(counts)["refuted"] >= 4
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_manipulation_of_every_field(kind, tmp_path, capsys):
-    found = Counter()
+    counts = Counter()
     for problem, length, letters, oracle in subjects(kind):
-        found += attack_config(tmp_path / problem[:3], problem, kind, min(length, 3), letters, oracle)
+        counts += attack_config(tmp_path / problem[:3], problem, kind, min(length, 3), letters, oracle)
     with capsys.disabled():
-        print(f"\n{kind}: {told_by_status(found)}")
-    assert {field for field, _ in found} == set(CONFIG)
+        print(f"\n{kind}: {told_by_status(counts)}")
+    assert {field for field, _ in counts} == set(CONFIG)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_manipulation_of_every_class_of_tensor(kind, capsys):
-    found = Counter()
+    counts = Counter()
     for problem, length, letters, oracle in subjects(kind):
-        found += attack_tensors(problem, kind, min(length, 3), letters, oracle, 0)
+        counts += attack_tensors(problem, kind, min(length, 3), letters, oracle, 0)
     with capsys.disabled():
-        print(f"\n{kind}: {told_by_status(found)}")
-    assert {name for name, _ in found} == EVERY_CLASS
+        print(f"\n{kind}: {told_by_status(counts)}")
+    assert {name for name, _ in counts} == EVERY_CLASS
 
 
-def told_by_status(found):
+def told_by_status(counts):
     total = Counter()
-    for (_, status), count in found.items():
+    for (_, status), count in counts.items():
         total[status] += count
     return dict(total)
 

@@ -1,4 +1,4 @@
-"""Checking by cases: all words or a sample, against `re`, groups and other models; mutations are found."""
+"""Checking by cases: all words or a sample, compared with `re`, groups and other models; mutations are refuted."""
 
 import random
 from dataclasses import replace
@@ -11,7 +11,7 @@ import pytest
 from unmask.api import compile_problem, verify_model
 from unmask.errors import ProblemError, UnmaskError
 from unmask.problems.catalogue import parse_problem
-from unmask.verification.outcomes import outcomes
+from unmask.verification.model_outcomes import outcomes
 from unmask.verification.words.references import reference_of
 from unmask.weights.kinds import KINDS
 from unmask.weights.matrices import Matrix
@@ -79,17 +79,17 @@ def test_a_mutated_weight_is_refuted_with_a_real_counterexample(kind):
     """Entries of the embedding, set to zero one by one until one matters: the word found must tell the two apart."""
     model = compile_problem("(a|b)*abb", kind, length=3)
     name = "predictor" if "predictor" in model.transformers else "model"
-    found = 0
+    refuted = 0
     for entry in range(0, model.transformers[name].embed.nonzeros, 3):
         mutated = replace(model, transformers={**model.transformers, name: without(model.transformers[name], entry)})
         verdict = verify_model(mutated, method="exhaustive")
         if verdict.status == "refuted":
-            found += 1
+            refuted += 1
             word = verdict.counterexample or ""
-            assert [str(said) for said in outcomes(mutated, [word], engine())] == [verdict.got]
+            assert [str(outcome) for outcome in outcomes(mutated, [word], engine())] == [verdict.got]
             assert verdict.got != verdict.expected
             assert verdict.expected == str(parse_problem("(a|b)*abb").outcome(word))
-    assert found > 0
+    assert refuted > 0
 
 
 def engine():
@@ -101,8 +101,8 @@ def engine():
 def without(transformer, entry):
     """The same weights with one entry of the embedding left out."""
     dense = transformer.embed.dense().copy()
-    place = np.argwhere(dense)[entry % np.count_nonzero(dense)]
-    dense[tuple(place)] = 0
+    index = np.argwhere(dense)[entry % np.count_nonzero(dense)]
+    dense[tuple(index)] = 0
     return replace(transformer, embed=Matrix.of(dense))
 
 
@@ -114,12 +114,14 @@ def test_one_character_stands_for_all_that_share_its_token():
     assert all(len(word) == 2 for word in words)
 
 
-@pytest.mark.parametrize(("finer", "apart"), [("[a-y]", "z"), ("[a-ln-z]", "m"), ("[a-zé]", "é"), ("[a-z\\n]", "\n")])
-def test_characters_that_only_the_other_side_tells_apart_are_cases_too(finer, apart):
+@pytest.mark.parametrize(
+    ("finer", "distinguished"), [("[a-y]", "z"), ("[a-ln-z]", "m"), ("[a-zé]", "é"), ("[a-z\\n]", "\n")]
+)
+def test_characters_that_only_the_other_side_distinguishes_are_cases_too(finer, distinguished):
     model = compile_problem("[a-z]", "mdm", length=1)
     for against in (finer, compile_problem(finer, "cot", length=1)):
         verdict = verify_model(model, against=against, method="exhaustive")
-        assert (verdict.status, verdict.counterexample) == ("refuted", apart)
+        assert (verdict.status, verdict.counterexample) == ("refuted", distinguished)
 
 
 def test_words_of_a_group_are_separated_by_blanks():

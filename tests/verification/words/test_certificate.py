@@ -1,4 +1,4 @@
-"""Certificates: what is proved can be checked again, and what is not true has none."""
+"""Certificates: a proof can be checked again, and a false statement has no certificate."""
 
 import random
 from dataclasses import replace
@@ -72,9 +72,9 @@ def adders(bits, *, wrong=False):
     builder = CircuitBuilder(f"x{i}" for i in range(2 * bits))
     x = [builder.input(i) for i in range(bits)]
     y = [builder.input(bits + i) for i in range(bits)]
-    carry, one = 0, []
+    carry, clause = 0, []
     for a, b in zip(x, y, strict=True):
-        one.append(builder.xor(builder.xor(a, b), carry))
+        clause.append(builder.xor(builder.xor(a, b), carry))
         carry = builder.or_(builder.and_(a, b), builder.and_(carry, builder.or_(a, b)))
     other = []
     for i in range(bits):
@@ -83,8 +83,8 @@ def adders(bits, *, wrong=False):
             *(builder.and_(x[j], y[j], *(builder.or_(x[k], y[k]) for k in range(j + 1, i))) for j in starts)
         )
         other.append(builder.xor(builder.xor(x[i], into), y[i]))
-    circuit = builder.circuit([*one, *other])
-    return circuit, np.array(list(zip(one, other, strict=True)))
+    circuit = builder.circuit([*clause, *other])
+    return circuit, np.array(list(zip(clause, other, strict=True)))
 
 
 def test_a_proof_has_a_certificate_that_a_solver_and_a_checker_accept():

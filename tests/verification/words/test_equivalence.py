@@ -19,7 +19,7 @@ from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.problems.circuits.circuit_files import write_aiger
 from unmask.problems.problem import ACCEPTED, REJECTED
 from unmask.testing.random_model import random_model
-from unmask.verification.outcomes import outcomes
+from unmask.verification.model_outcomes import outcomes
 from unmask.verification.words import equivalence
 from unmask.verification.words.network import TooManyCases
 from unmask.verification.words.references import Comparison, reference_of
@@ -88,9 +88,9 @@ def test_a_word_that_refutes_really_differs():
 
 
 def test_models_against_models():
-    one = compile_problem("regex:(a|b)*abb", "mdm", length=10)
-    assert prove(one, compile_problem("regex:[ab]*abb", "plt", length=10)).status == "proved"
-    verdict = prove(one, compile_problem("regex:[ab]*bb", "plt", length=10))
+    first = compile_problem("regex:(a|b)*abb", "mdm", length=10)
+    assert prove(first, compile_problem("regex:[ab]*abb", "plt", length=10)).status == "proved"
+    verdict = prove(first, compile_problem("regex:[ab]*bb", "plt", length=10))
     assert verdict.status == "refuted"
     assert verdict.counterexample.endswith("bb")
     assert not verdict.counterexample.endswith("abb")
@@ -101,13 +101,16 @@ def test_random_models_against_themselves_and_others(kind):
     """The answer is what running all words says, constants and undecided symbols included."""
     models = [random_model(seed, kind, 2, precision=1, steps=2, padding=2, layers=1, width=3) for seed in range(5)]
     words = ["".join(word) for word in product("ab", repeat=2)]
-    said = [outcomes(model, words, ReferenceEngine()) for model in models]
+    outcomes_of_models = [outcomes(model, words, ReferenceEngine()) for model in models]
     for i, j in ((0, 0), (1, 1), (0, 1), (1, 2), (2, 3), (3, 4), (4, 0)):
         verdict = prove(models[i], models[j])
-        assert verdict.status == ("proved" if said[i] == said[j] else "refuted")
+        assert verdict.status == ("proved" if outcomes_of_models[i] == outcomes_of_models[j] else "refuted")
         if verdict.status == "refuted":
-            place = words.index(verdict.counterexample)
-            assert (verdict.got, verdict.expected) == (str(said[i][place]), str(said[j][place]))
+            word_index = words.index(verdict.counterexample)
+            assert (verdict.got, verdict.expected) == (
+                str(outcomes_of_models[i][word_index]),
+                str(outcomes_of_models[j][word_index]),
+            )
 
 
 def test_a_model_that_decides_nothing_is_refuted():
@@ -179,10 +182,10 @@ def test_a_word_on_which_both_sides_agree_does_not_refute(monkeypatch):
     question = Comparison(model, reference_of(model, problem, run_words), run_words)
     monkeypatch.setattr(type(question.reference), "expected", lambda _self, _word: ACCEPTED)
     a, other = question.letters.index("a"), question.letters.index("!")
-    verdict = equivalence._confirmed(question, [a, a], 1)
+    verdict = equivalence._refuted_if_confirmed(question, [a, a], 1)
     assert verdict.status == "unknown"
     assert "both sides say accepted" in verdict.reason
-    assert equivalence._confirmed(question, [a, other], 1).status == "refuted"
+    assert equivalence._refuted_if_confirmed(question, [a, other], 1).status == "refuted"
 
 
 def test_expressions_are_refuted_by_words_that_can_be_typed():
@@ -221,16 +224,16 @@ def test_the_command_in_json(unmask, tmp_path, monkeypatch):
     folder = tmp_path / "parity"
     save_model(compile_problem("family:parity", "mdm", length=12), folder)
     code, out, _ = unmask("verify", folder, "--method", "prove", "--json")
-    found = json.loads(out)
+    document = json.loads(out)
     assert code == 0
-    assert (found["verdict"], found["method"], found["counterexample"]) == ("proved", "prove", None)
-    assert found["cases"] > 0
-    assert found["seconds"] > 0
-    assert found["proof"]["by"] == "SAT sweeping"
+    assert (document["verdict"], document["method"], document["counterexample"]) == ("proved", "prove", None)
+    assert document["cases"] > 0
+    assert document["seconds"] > 0
+    assert document["proof"]["by"] == "SAT sweeping"
     code, out, _ = unmask("verify", folder, "--method", "prove", "--against", "family:majority", "--json")
-    found = json.loads(out)
-    assert (code, found["verdict"]) == (1, "refuted")
-    word = found["counterexample"]
+    document = json.loads(out)
+    assert (code, document["verdict"]) == (1, "refuted")
+    word = document["counterexample"]
     assert (word.count("1") % 2 == 1) != (word.count("1") > 6)
     monkeypatch.setitem(sys.modules, "pysat.solvers", None)
     code, out, _ = unmask("verify", folder, "--method", "prove", "--json")

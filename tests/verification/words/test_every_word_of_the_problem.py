@@ -13,7 +13,7 @@ from unmask.api import compile_problem, load_model, save_model, verify_model
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import UnmaskError
 from unmask.problems.catalogue import parse_problem
-from unmask.verification.outcomes import outcomes
+from unmask.verification.model_outcomes import outcomes
 from unmask.verification.words.references import Comparison, reference_of
 from unmask.weights.kinds import KINDS
 
@@ -43,11 +43,11 @@ def without(point):
     """All of Unicode but for one code point."""
     every = [(0, A - 1, OTHER), (A, A, "a"), (B, B, "b"), (B + 1, LAST, OTHER)]
     cut = [
-        part
+        entry
         for low, high, name in every
-        for part in ((low, min(high, point - 1), name), (max(low, point + 1), high, name))
+        for entry in ((low, min(high, point - 1), name), (max(low, point + 1), high, name))
     ]
-    return [list(part) for part in dict.fromkeys(cut) if part[0] <= part[1] and not part[0] <= point <= part[1]]
+    return [list(entry) for entry in dict.fromkeys(cut) if entry[0] <= entry[1] and not entry[0] <= point <= entry[1]]
 
 
 WHOLE = [[0, A - 1, OTHER], [A, A, "a"], [B, B, "b"], [B + 1, LAST, OTHER]]
@@ -133,8 +133,8 @@ def test_a_letter_that_is_missing(tmp_path, unmask, problem, method):
     model = compile_problem(problem, "mdm", length=None if "expr" in problem else 3)
     folder = save_model(model, tmp_path / "m")
     config = json.loads((folder / "config.json").read_text())
-    for kept in (config["input_symbols"][:1], config["input_symbols"][1:]):
-        (folder / "config.json").write_text(json.dumps(config | {"input_symbols": kept}))
+    for symbols in (config["input_symbols"][:1], config["input_symbols"][1:]):
+        (folder / "config.json").write_text(json.dumps(config | {"input_symbols": symbols}))
         code, out, _ = unmask("verify", folder, "--method", method, "--json")
         verdict = json.loads(out)
         assert (code, verdict["verdict"]) == (1, "refuted")
@@ -183,9 +183,9 @@ def test_of_a_folder_that_reads_the_same_nothing_is_said(abb):
 
 def test_a_proof_against_a_folder_that_reads_less_says_so(abb, tmp_path, unmask):
     partial = save_model(load_model(abb(characters=[[A, A, "a"], [B, B, "b"]])), tmp_path / "partial")
-    _, said, _ = unmask("verify", abb(characters=WHOLE), "--against", partial, "--method", "prove")
-    assert said.startswith("proved for every word that was compared, by ")
-    assert "it reads no '!', and this one does" in said
+    _, output, _ = unmask("verify", abb(characters=WHOLE), "--against", partial, "--method", "prove")
+    assert output.startswith("proved for every word that was compared, by ")
+    assert "it reads no '!', and this one does" in output
 
 
 def test_a_model_that_reads_nothing_says_nothing(abb):
@@ -196,7 +196,7 @@ def test_a_model_that_reads_nothing_says_nothing(abb):
 
 
 def test_every_class_of_characters_has_a_letter():
-    """Whatever two characters one of the sides tells apart have letters of their own."""
+    """Two characters that one side distinguishes are represented by different letters."""
     model = compile_problem("[a-m]*", "mdm", length=2)
     problem = parse_problem("[f-z]*")
     run_words = partial(outcomes, engine=ReferenceEngine())

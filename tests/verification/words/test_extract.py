@@ -59,13 +59,13 @@ def harsh(model, factor=6):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_models_on_all_words(kind):
-    begins, given = 0, 0
+    begins, fixed_counts = 0, 0
     for model in small_models(kind, 40):
         assert wrong_words(model) == (0, 0), (model.length, model.precision)
         begins += model.begin is not None
-        given += model.k is not None
+        fixed_counts += model.k is not None
     assert 3 <= begins <= 37
-    assert (given > 5) == (kind == "topk")
+    assert (fixed_counts > 5) == (kind == "topk")
 
 
 @pytest.mark.long
@@ -79,14 +79,14 @@ def test_many_random_models_on_all_words(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_that_attend_to_nothing(kind):
     """None, some or all of the words divide by zero; the extraction says which."""
-    found = Counter()
+    counts = Counter()
     for seed in range(14):
         model = harsh(random_model(seed, kind, 1 + seed % 2, precision=1 + seed % 3, steps=2))
         wrong, errors = wrong_words(model)
         assert wrong == 0, seed
-        found["none" if not errors else "some" if errors < 2**model.length else "all"] += 1
-    assert found["none"] >= 1
-    assert found["some"] + found["all"] >= 1
+        counts["none" if not errors else "some" if errors < 2**model.length else "all"] += 1
+    assert counts["none"] >= 1
+    assert counts["some"] + counts["all"] >= 1
 
 
 def test_a_row_that_attends_to_nothing_after_a_step_in_which_it_did():
@@ -97,20 +97,20 @@ def test_a_row_that_attends_to_nothing_after_a_step_in_which_it_did():
 
 
 def test_planner_and_predictor_that_divide_by_zero():
-    found = [wrong_words(random_diffusion(seed, 2)) for seed in (28, 29, 34, 54, 62, 68)]
-    assert [wrong for wrong, _ in found] == [0] * 6
-    assert all(1 <= errors < 4 for _, errors in found)
+    results = [wrong_words(random_diffusion(seed, 2)) for seed in (28, 29, 34, 54, 62, 68)]
+    assert [wrong for wrong, _ in results] == [0] * 6
+    assert all(1 <= errors < 4 for _, errors in results)
 
 
 def test_planners_that_edit_written_slots():
     """An mdm may; run as an smdm, that is an error."""
-    found = Counter()
+    counts = Counter()
     for seed in range(12):
         model = replace(random_model(seed, "mdm", 2, precision=1 + seed % 3, steps=2, layers=1), kind="smdm")
         wrong, errors = wrong_words(model)
         assert wrong == 0, seed
-        found["none" if not errors else "some" if errors < 4 else "all"] += 1
-    assert len(found) == 3
+        counts["none" if not errors else "some" if errors < 4 else "all"] += 1
+    assert len(counts) == 3
 
 
 def test_failures_name_what_fails():
@@ -216,7 +216,7 @@ def refuse_heads(monkeypatch):
     join, folds = Network.join, []
 
     def refusing(self, parts, **options):
-        if sys._getframe(1).f_code.co_name == "_summed" and len(parts) > 1:
+        if sys._getframe(1).f_code.co_name == "_sum_of_keys" and len(parts) > 1:
             folds.append(len(parts))
             raise TooManyCases("for a test")
         return join(self, parts, **options)
@@ -271,24 +271,24 @@ def test_what_differs_in_names_alone_may_be_computed_once(kind, monkeypatch):
             without.setattr(symbolic_head, "pattern_of", lambda *_: None)
             without.setattr(symbolic_rows, "pattern_of", lambda *_: None)
             plain = extract(model).outcomes(words)
-        for one, other in zip(extract(model).outcomes(words), plain, strict=True):
-            assert np.array_equal(one, other), seed
+        for actual, expected in zip(extract(model).outcomes(words), plain, strict=True):
+            assert np.array_equal(actual, expected), seed
 
 
 def forget_passes(monkeypatch):
     """Every pass looks at every row."""
     run = SymbolicPass.run
 
-    def forgetting(self, tokens, asked):
+    def forgetting(self, tokens, row_indices):
         self._last = None
-        return run(self, tokens, asked)
+        return run(self, tokens, row_indices)
 
     monkeypatch.setattr(SymbolicPass, "run", forgetting)
 
 
 @pytest.mark.parametrize("kind", ["mdm", "smdm", "topk", "pcot"])
 def test_what_did_not_change_is_not_looked_at_again(kind, monkeypatch):
-    """Steps in which keys stay and steps in which they move: the same slots and failures as when all is looked at."""
+    """Steps in which keys stay and steps in which they move: the same slots and failures as when nothing is reused."""
     unchanged, stood = HeadView.unchanged, Counter()
 
     def watched(self, rows, changed):
@@ -302,10 +302,10 @@ def test_what_did_not_change_is_not_looked_at_again(kind, monkeypatch):
         with monkeypatch.context() as without:
             forget_passes(without)
             plain = extract(model)
-        found = extract(model)
-        for one, other in zip(found.outcomes(words), plain.outcomes(words), strict=True):
-            assert np.array_equal(one, other), seed
-        assert len(found.failures) == len(plain.failures)
+        extraction = extract(model)
+        for actual, expected in zip(extraction.outcomes(words), plain.outcomes(words), strict=True):
+            assert np.array_equal(actual, expected), seed
+        assert len(extraction.failures) == len(plain.failures)
     if kind == "pcot":
         return
     compiled = extract(compile_problem("regex:(a|b)*abb", "mdm", length=6))
@@ -316,14 +316,14 @@ def test_what_did_not_change_is_not_looked_at_again(kind, monkeypatch):
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("path", ["as it is", "choosing", "nothing is shared", "all is looked at"])
+@pytest.mark.parametrize("path", ["default", "choosing", "nothing is shared", "nothing is reused"])
 def test_a_thousand_random_models_through_every_path(kind, path, monkeypatch):
     if path == "choosing":
         choose_always(monkeypatch)
     if path == "nothing is shared":
         monkeypatch.setattr(symbolic_head, "pattern_of", lambda *_: None)
         monkeypatch.setattr(symbolic_rows, "pattern_of", lambda *_: None)
-    if path == "all is looked at":
+    if path == "nothing is reused":
         forget_passes(monkeypatch)
     for seed in range(2000, 2170):
         steps = 2 + seed % 3
@@ -334,7 +334,7 @@ def test_a_thousand_random_models_through_every_path(kind, path, monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 def test_bases_that_name_combinations_no_word_leads_to(kind, monkeypatch):
     """No variable is left out of a basis: most assignments are impossible, and change nothing."""
-    monkeypatch.setattr(Network, "_find_basis", lambda _, wanted: wanted)
+    monkeypatch.setattr(Network, "_find_basis", lambda _, variables: variables)
     for seed in range(4):
         model = harsh(random_model(seed, kind, 2, precision=1 + seed % 2, steps=2, layers=1), 3)
         assert wrong_words(model)[0] == 0, seed
@@ -343,23 +343,23 @@ def test_bases_that_name_combinations_no_word_leads_to(kind, monkeypatch):
 def test_limits_that_are_too_low_are_told_and_never_wrong(monkeypatch):
     monkeypatch.setitem(Network.join.__kwdefaults__, "most", 5)
     monkeypatch.setattr(network, "FEW_ASSIGNMENTS", 1)
-    found = Counter()
+    counts = Counter()
     for kind in KINDS:
         for seed in range(3):
             model = random_model(seed, kind, 1 + seed % 3, precision=1, steps=2, layers=1, width=3)
             try:
                 wrong, errors = wrong_words(model)
             except TooLarge as error:
-                found["told", "does not decompose into small tables" in str(error)] += 1
+                counts["told", "does not decompose into small tables" in str(error)] += 1
             else:
-                found[wrong, errors] += 1
-    assert set(found) == {("told", True), (0, 0)}
-    assert min(found.values()) >= 4
+                counts[wrong, errors] += 1
+    assert set(counts) == {("told", True), (0, 0)}
+    assert min(counts.values()) >= 4
 
 
 @pytest.mark.parametrize("kind", ["mdm", "cot"])
 def test_a_gate_of_sixty_inputs(kind, tmp_path):
-    """2^60 combinations are never looked at: the sum is folded."""
+    """2^60 combinations are never enumerated: the sum is folded."""
     builder = CircuitBuilder(f"x{i}" for i in range(60))
     gate = builder.and_(*(builder.input(i) ^ (i % 3 == 0) for i in range(60)))
     (tmp_path / "wide.aag").write_text(write_aiger(builder.circuit([gate])))

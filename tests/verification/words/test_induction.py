@@ -1,4 +1,4 @@
-"""Induction over intervals: proves what is right, refutes with a word that differs, or says that it does not apply."""
+"""Induction over intervals: proves correct models, refutes with a word that differs, or does not apply."""
 
 import re
 from itertools import product
@@ -13,7 +13,7 @@ from unmask.reasoners.run_words import answers
 from unmask.reasoners.typed_words import spell
 from unmask.verification.words import induction
 from unmask.verification.words.extraction import Extraction, extract
-from unmask.verification.words.induction import Letters, NoInduction, prove_by_induction
+from unmask.verification.words.induction import LetterNumbers, NoInduction, prove_by_induction
 from unmask.verification.words.network import Network
 from unmask.verification.words.symbolic_layers import Token
 
@@ -23,7 +23,7 @@ from .wrong_automata import refuted_where_wrong
 def letters_of(model, automaton):
     """Every input symbol of a model that reads the automaton's tokens."""
     numbers = [list(automaton.tokens).index(symbol) for symbol in model.input_symbols]
-    return Letters(np.arange(len(numbers)), np.array(numbers))
+    return LetterNumbers(np.arange(len(numbers)), np.array(numbers))
 
 
 PROBLEMS = ["regex:(a|b)*abb", "regex:(aa)*", "regex:a?b+c{2,3}", "group:S3", "group:Z5", "regex:[^x]*"]
@@ -34,9 +34,9 @@ PROBLEMS = ["regex:(a|b)*abb", "regex:(aa)*", "regex:a?b+c{2,3}", "group:S3", "g
 def test_proves_what_is_right(problem, kind):
     automaton = parse_problem(problem).automaton
     model = compile_problem(problem, kind, length=6)
-    found = prove_by_induction(extract(model), automaton, letters_of(model, automaton))
-    assert found.counterexample is None
-    assert found.cases > 6
+    result = prove_by_induction(extract(model), automaton, letters_of(model, automaton))
+    assert result.counterexample is None
+    assert result.cases > 6
 
 
 @pytest.mark.parametrize("kind", ["mdm", "plt", "cot"])
@@ -53,30 +53,30 @@ def test_refutes_with_a_word_that_differs(problem, other, length, kind):
     model = compile_problem(problem, kind, length=length)
     automaton = parse_problem(other).automaton
     symbols = [model.input_symbols.index(spell(model, c)[0]) for c in "ab"]
-    letters = Letters(np.array(symbols), np.array([int(automaton.token_ids([c])[0]) for c in "ab"]))
-    found = prove_by_induction(extract(model), automaton, letters)
+    letters = LetterNumbers(np.array(symbols), np.array([int(automaton.token_ids([c])[0]) for c in "ab"]))
+    result = prove_by_induction(extract(model), automaton, letters)
     differ = [
         word
         for word in map("".join, product("ab", repeat=length))
         if bool(re.fullmatch(problem[6:], word)) != bool(re.fullmatch(other[6:], word))
     ]
     if differ:
-        assert "".join("ab"[k] for k in found.counterexample) in differ
+        assert "".join("ab"[k] for k in result.counterexample) in differ
     else:
-        assert found.counterexample is None
+        assert result.counterexample is None
 
 
 def test_every_single_wrong_transition_is_found():
     """Of the automaton of (a|b)*abb, one arrow bent: refuted exactly where some word of the length differs."""
     model = compile_problem("regex:(a|b)*abb", "mdm", length=5)
-    right = parse_problem("regex:(a|b)*abb").automaton
-    extraction, letters = extract(model), letters_of(model, right)
-    words = np.array(list(product(range(len(right.tokens)), repeat=5)))
+    correct = parse_problem("regex:(a|b)*abb").automaton
+    extraction, letters = extract(model), letters_of(model, correct)
+    words = np.array(list(product(range(len(correct.tokens)), repeat=5)))
     accepted = answers(
         model, np.array([model.token[s] for s in model.input_symbols])[words], engine=FastEngine()
     ).accepted
     outcomes = refuted_where_wrong(
-        lambda bent: prove_by_induction(extraction, bent, letters), right, letters, words, accepted == 1
+        lambda bent: prove_by_induction(extraction, bent, letters), correct, letters, words, accepted == 1
     )
     assert True in outcomes
 
@@ -102,18 +102,18 @@ def table(network, parts, function):
 
 def automaton_over_ab(pattern):
     automaton = parse_problem(f"regex:{pattern}").automaton
-    return automaton, Letters(np.arange(2), np.array([int(automaton.token_ids([c])[0]) for c in "ab"]))
+    return automaton, LetterNumbers(np.arange(2), np.array([int(automaton.token_ids([c])[0]) for c in "ab"]))
 
 
 def test_letters_that_are_left_out_may_be_anything():
     """The answer depends on the letters 1 and 4 of 6."""
     extraction = network_of(6, lambda n, x: table(n, [x[4], x[1]], lambda a, b: (a == 0) & (b == 1)))
     assert prove_by_induction(extraction, *automaton_over_ab(".b..a.")).counterexample is None
-    found = prove_by_induction(extraction, *automaton_over_ab(".b..a.|b....."))
-    assert re.fullmatch("b.....", "".join("ab"[k] for k in found.counterexample))
-    assert not re.fullmatch(".b..a.", "".join("ab"[k] for k in found.counterexample))
-    found = prove_by_induction(extraction, *automaton_over_ab(".b..ab"))
-    assert "".join("ab"[k] for k in found.counterexample[1:2] + found.counterexample[4:]) == "baa"
+    result = prove_by_induction(extraction, *automaton_over_ab(".b..a.|b....."))
+    assert re.fullmatch("b.....", "".join("ab"[k] for k in result.counterexample))
+    assert not re.fullmatch(".b..a.", "".join("ab"[k] for k in result.counterexample))
+    result = prove_by_induction(extraction, *automaton_over_ab(".b..ab"))
+    assert "".join("ab"[k] for k in result.counterexample[1:2] + result.counterexample[4:]) == "baa"
 
 
 def test_long_gaps_and_long_chains():
@@ -137,8 +137,8 @@ def test_long_gaps_and_long_chains():
 def test_overlapping_intervals_are_left_to_others():
     def twice(network, letters):
         left = network.cut(table(network, letters[:2], lambda a, b: a & b)[0])
-        right = network.cut(table(network, letters[1:], lambda a, b: a | b)[0])
-        return table(network, [left, right], lambda a, b: a ^ b)
+        second_half = network.cut(table(network, letters[1:], lambda a, b: a | b)[0])
+        return table(network, [left, second_half], lambda a, b: a ^ b)
 
     with pytest.raises(NoInduction, match="depend on the same letter"):
         prove_by_induction(network_of(3, twice), *automaton_over_ab("[ab]*"))
@@ -170,8 +170,8 @@ def test_letters_that_share_a_symbol_but_not_a_token():
     automaton = parse_problem("regex:[bc][bc]").automaton
     tokens = np.array([int(automaton.token_ids([c])[0]) for c in "abcd"])
     symbols = np.array([0, 1, 1, 1])
-    assert prove_by_induction(extraction, automaton, Letters(symbols[:3], tokens[:3])).counterexample is None
-    wrong = prove_by_induction(extraction, automaton, Letters(symbols, tokens)).counterexample
+    assert prove_by_induction(extraction, automaton, LetterNumbers(symbols[:3], tokens[:3])).counterexample is None
+    wrong = prove_by_induction(extraction, automaton, LetterNumbers(symbols, tokens)).counterexample
     assert 3 in wrong
     assert 0 not in wrong
 
@@ -180,12 +180,12 @@ def test_letters_that_share_a_token_but_not_a_symbol():
     extraction = network_of(2, lambda n, x: table(n, x, lambda a, b: a | b))
     automaton = parse_problem("regex:.*").automaton
     tokens = np.array([int(automaton.token_ids([c])[0]) for c in "ab"])
-    assert prove_by_induction(extraction, automaton, Letters(np.arange(2), tokens)).counterexample == [0, 0]
+    assert prove_by_induction(extraction, automaton, LetterNumbers(np.arange(2), tokens)).counterexample == [0, 0]
 
 
 def test_the_empty_word():
-    for pattern, right in (("a*", True), ("a+", False)):
+    for pattern, is_correct in (("a*", True), ("a+", False)):
         model = compile_problem("regex:a*", "mdm", length=0)
         automaton = parse_problem(f"regex:{pattern}").automaton
-        found = prove_by_induction(extract(model), automaton, letters_of(model, parse_problem("regex:a*").automaton))
-        assert found.counterexample == (None if right else [])
+        result = prove_by_induction(extract(model), automaton, letters_of(model, parse_problem("regex:a*").automaton))
+        assert result.counterexample == (None if is_correct else [])

@@ -1,4 +1,4 @@
-"""Which keys a query has weight on, against every pair multiplied out; keys and queries come in any order."""
+"""The keys that a query has weight on, compared with all scores; keys and queries come in any order."""
 
 import numpy as np
 import pytest
@@ -49,11 +49,11 @@ def check(head, precision, batches):
         for Q_before, _ in rows:  # those of earlier batches anew: their numbers may be stale
             every = np.stack([*keys.values()], axis=1)
             expected = exps_of(Q_before, every, places, compact)
-            for number, row in zip(scores.asked(scores.queries(Q_before)), expected, strict=True):
-                seen, exps = scores.seen_by(number)
-                assert (np.diff(seen) > 0).all()
-                found = dict(zip(seen.tolist(), exps.tolist(), strict=True))
-                assert [found.get(key, 0) for key in keys] == row.tolist()
+            for number, row in zip(scores.effective_queries(scores.queries(Q_before)), expected, strict=True):
+                visible, exps = scores.visible_keys(number)
+                assert (np.diff(visible) > 0).all()
+                weight_of_key = dict(zip(visible.tolist(), exps.tolist(), strict=True))
+                assert [weight_of_key.get(key, 0) for key in keys] == row.tolist()
     return restarts
 
 
@@ -94,7 +94,7 @@ def test_heads_without_columns_see_everything():
     scores = KeyScores((prepared.query.score_rows, prepared.key.score_rows), compact)
     H = np.zeros((2, 3), dtype=compact.narrow)
     keys = scores.keys(prepared.key(H, slice(0, 3)))
-    (query,) = set(scores.asked(scores.queries(prepared.query(H, slice(0, 3)))))
-    seen, exps = scores.seen_by(query)
-    assert set(keys) == set(seen.tolist())
-    assert exps.tolist() == [compact.precision.one] * seen.size
+    (query,) = set(scores.effective_queries(scores.queries(prepared.query(H, slice(0, 3)))))
+    visible, exps = scores.visible_keys(query)
+    assert set(keys) == set(visible.tolist())
+    assert exps.tolist() == [compact.precision.one] * visible.size

@@ -1,4 +1,4 @@
-"""Liveness: a column that is not alive may hold anything, and nothing that is asked for changes."""
+"""Liveness: other values in a column that is not live change no score and no logit."""
 
 from dataclasses import replace
 
@@ -60,11 +60,11 @@ def test_dead_columns_change_nothing(seed):
             other = residual.copy()
             dead = ~live.before[layer]
             other[..., dead] = rng.integers(-bound, bound + 1, (1, rows, int(dead.sum())))
-            one, another = (passed(transformer, x, order[start:]) for x in (residual, other))
-            assert one[0].keys() == another[0].keys()
-            assert one[0]
-            assert all(np.array_equal(one[0][name], another[0][name]) for name in one[0])
-            assert scores_only or np.array_equal(one[1], another[1])
+            expected, actual = (passed(transformer, x, order[start:]) for x in (residual, other))
+            assert expected[0].keys() == actual[0].keys()
+            assert expected[0]
+            assert all(np.array_equal(expected[0][name], actual[0][name]) for name in expected[0])
+            assert scores_only or np.array_equal(expected[1], actual[1])
 
 
 def test_columns_do_die():

@@ -1,4 +1,4 @@
-"""Misread characters: the words that show them, and none where nothing is misread."""
+"""Misread characters: words that show them, and no such words if nothing is misread."""
 
 from dataclasses import replace
 from functools import partial
@@ -9,7 +9,7 @@ import pytest
 from unmask.api import compile_problem, verify_model
 from unmask.engines.fast import FastEngine
 from unmask.problems.catalogue import parse_problem
-from unmask.verification.outcomes import outcomes
+from unmask.verification.model_outcomes import outcomes
 from unmask.verification.verify import distinguishing_word, misread_words
 from unmask.verification.words.references import Comparison, reference_of
 
@@ -24,21 +24,21 @@ def words(model, against):
 def test_a_distinguishing_word_is_one_and_is_found_if_there_is_one(pattern, length):
     automaton = parse_problem(pattern).automaton
     tokens = range(len(automaton.tokens))
-    for one, other in product(tokens, repeat=2):
+    for first, second in product(tokens, repeat=2):
         tells = [
-            (*left, None, *right)
-            for place in range(length)
-            for left in product(tokens, repeat=place)
-            for right in product(tokens, repeat=length - 1 - place)
-            if _answer(automaton, left, one, right) != _answer(automaton, left, other, right)
+            (*before, None, *after)
+            for index in range(length)
+            for before in product(tokens, repeat=index)
+            for after in product(tokens, repeat=length - 1 - index)
+            if _answer(automaton, before, first, after) != _answer(automaton, before, second, after)
         ]
-        found = distinguishing_word(automaton, one, other, length)
-        assert found is None if not tells else tuple(found) in tells
+        word = distinguishing_word(automaton, first, second, length)
+        assert word is None if not tells else tuple(word) in tells
 
 
-def _answer(automaton, left, token, right):
+def _answer(automaton, before, token, after):
     state = automaton.start
-    for letter in (*left, token, *right):
+    for letter in (*before, token, *after):
         state = automaton.delta[state, letter]
     return bool(automaton.accepting[state])
 
@@ -51,7 +51,7 @@ def test_nothing_is_misread_where_each_class_has_its_symbol():
 @pytest.mark.parametrize(("pattern", "other"), [("(a|b)*abb|c{9}", "(a|b)*abb"), ("a*", "a*|b{9}")])
 @pytest.mark.parametrize("method", ["sample", "exhaustive"])
 def test_finer_and_coarser_readings_that_do_no_harm_hold(pattern, other, method):
-    """One class as two symbols; two classes as one symbol, which no word of this length tells apart."""
+    """One class as two symbols; two classes as one symbol, which no word of this length distinguishes."""
     model = compile_problem(pattern, "mdm", length=3)
     assert len(words(model, other)) > 0
     assert verify_model(model, against=other, method=method).status == "held"
@@ -61,7 +61,7 @@ def test_finer_and_coarser_readings_that_do_no_harm_hold(pattern, other, method)
 def test_a_misread_character_is_found_among_any_number_of_words(length):
     """Where all words are too many to be run, too."""
     model = compile_problem("(a|b)*abb", "cot", length=length)
-    low, high, symbol = next(part for part in model.characters if part[0] <= 0x4E00 <= part[1])
+    low, high, symbol = next(entry for entry in model.characters if entry[0] <= 0x4E00 <= entry[1])
     cut = [(low, 0x4DFF, symbol), (0x4E00, 0x4E00, "b"), (0x4E01, high, symbol)]
     bent = replace(model, characters=tuple(sorted({*model.characters, *cut} - {(low, high, symbol)})))
     for method in ("sample", "exhaustive"):

@@ -1,4 +1,4 @@
-"""One thing wrong in a compiled model: refuted by a word that differs, or proved only if no word does.
+"""One change in a compiled model: refuted by a word that differs, or proved only if no word does.
 
 Every verdict is compared with runs of the reference engine on all words, and with what is right in Python.
 """
@@ -15,7 +15,7 @@ import pytest
 
 from unmask.api import compile_problem, verify_model
 from unmask.engines.reference import ReferenceEngine
-from unmask.verification.outcomes import outcomes
+from unmask.verification.model_outcomes import outcomes
 from unmask.weights.kinds import KINDS
 from verification.mutation import mutated, with_tensor
 
@@ -52,44 +52,46 @@ def differing(model, length, letters, oracle):
         words = [" ".join(word) for word in product(model.input_symbols, repeat=length)]
     else:
         words = ["".join(word) for word in product(letters, repeat=length)]
-    said = [str(outcome) for outcome in outcomes(model, words, ReferenceEngine())]
-    return {w: s for w, s in zip(words, said, strict=True) if s != ("accepted" if oracle(w) else "rejected")}
+    outcomes_of_words = [str(outcome) for outcome in outcomes(model, words, ReferenceEngine())]
+    return {
+        w: s for w, s in zip(words, outcomes_of_words, strict=True) if s != ("accepted" if oracle(w) else "rejected")
+    }
 
 
 def attack(kind, seeds):
     """How often each verdict came, for one mutation per seed."""
-    found = Counter()
+    counts = Counter()
     for seed in seeds:
         problem, length, letters, oracle = subjects(kind)[seed % len(subjects(kind))]
-        what, model = mutated(compiled(problem, kind, length), random.Random(seed))
+        change, model = mutated(compiled(problem, kind, length), random.Random(seed))
         verdict = verify_model(model, against=problem, method="prove")
         wrong = differing(model, length, letters, oracle)
-        told = f"{kind} of {problem}, seed {seed}, {what}: {verdict}"
+        description = f"{kind} of {problem}, seed {seed}, {change}: {verdict}"
         if verdict.status == "proved":
-            assert not wrong, told
+            assert not wrong, description
         elif verdict.status == "refuted":
-            assert wrong[verdict.counterexample] == verdict.got, told
-            assert verdict.expected in ("accepted", "rejected"), told
-        found[verdict.status] += 1
-        found["fails on a word"] += any(said.startswith("error") for said in wrong.values())
-    return found
+            assert wrong[verdict.counterexample] == verdict.got, description
+            assert verdict.expected in ("accepted", "rejected"), description
+        counts[verdict.status] += 1
+        counts["fails on a word"] += any(said.startswith("error") for said in wrong.values())
+    return counts
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_dozen_mutations_of_every_kind(kind):
-    found = attack(kind, range(12))
-    assert found["refuted"] >= 3, found
-    assert found["unknown"] <= 3, found
+    counts = attack(kind, range(12))
+    assert counts["refuted"] >= 3, counts
+    assert counts["unknown"] <= 3, counts
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_hundred_mutations_of_every_kind(kind, capsys):
-    found = attack(kind, range(100, 200))
+    counts = attack(kind, range(100, 200))
     with capsys.disabled():
-        print(f"\n{kind}: {dict(found)}")
-    assert found["refuted"] >= 20, found
-    assert found["unknown"] <= 10, found
+        print(f"\n{kind}: {dict(counts)}")
+    assert counts["refuted"] >= 20, counts
+    assert counts["unknown"] <= 10, counts
 
 
 @pytest.mark.parametrize("kind", ["mdm", "plt", "cot"])
@@ -102,9 +104,9 @@ def test_a_model_without_mutation_is_proved(kind):
 
 @pytest.mark.parametrize("kind", ["mdm", "plt", "cot"])
 def test_a_model_that_divides_by_zero_on_some_word_is_not_proved(kind):
-    """A letter b whose keys nobody can see any more: the verdict names a word with which a run fails."""
+    """No row can attend to a letter b: the verdict names a word for which a run fails."""
     model = compiled("regex:(a|b)*abb", kind, 4)
-    found = 0
+    failing = 0
     for name, transformer in model.transformers.items():
         bound = transformer.precision.bound
         for tensor, column in product(["embed"], range(transformer.width)):
@@ -113,7 +115,7 @@ def test_a_model_that_divides_by_zero_on_some_word_is_not_proved(kind):
             broken = {**model.transformers, name: with_tensor(transformer, tensor, dense)}
             other = replace(model, transformers=broken)
             wrong = differing(other, 4, "ab!", abb)
-            errors = [word for word, said in wrong.items() if said.startswith("error")]
+            errors = [word for word, outcome in wrong.items() if outcome.startswith("error")]
             if not errors:
                 continue
             verdict = verify_model(other, method="prove")
@@ -122,8 +124,8 @@ def test_a_model_that_divides_by_zero_on_some_word_is_not_proved(kind):
             if len(errors) == len(wrong):
                 assert "attends to nothing" in verdict.got
                 assert "b" in verdict.counterexample
-                found += 1
-            if found >= 2:
+                failing += 1
+            if failing >= 2:
                 return
     pytest.skip("no column of this kind makes a row attend to nothing")
 
@@ -133,13 +135,13 @@ def test_mutations_change_something():
     model = compiled("regex:(a|b)*abb", "mdm", 4)
     kinds = Counter()
     for seed in range(60):
-        what, other = mutated(model, random.Random(seed))
-        name = what.split(":")[0]
-        one, two = model.transformers[name], other.transformers[name]
-        kinds["pos" if "pos" in what else "weights"] += 1
-        same = np.array_equal(one.positions, two.positions) and all(
+        change, other = mutated(model, random.Random(seed))
+        name = change.split(":")[0]
+        transformer, changed = model.transformers[name], other.transformers[name]
+        kinds["pos" if "pos" in change else "weights"] += 1
+        same = np.array_equal(transformer.positions, changed.positions) and all(
             np.array_equal(a.dense() if hasattr(a, "dense") else a, b.dense() if hasattr(b, "dense") else b)
-            for (_, a), (_, b) in zip(one.tensors(), two.tensors(), strict=True)
+            for (_, a), (_, b) in zip(transformer.tensors(), changed.tensors(), strict=True)
         )
         kinds["same"] += same
     assert kinds["same"] <= 20

@@ -1,14 +1,14 @@
-"""Classes of equal columns and labels, against a dictionary; any integers of any type, few and many."""
+"""Classes of equal columns and labels, compared with a dictionary, for integers of all types."""
 
 import numpy as np
 import pytest
 
 from unmask.verification.words import network as partition
-from unmask.verification.words.network import Network, distinct, ranked
+from unmask.verification.words.network import Network, distinct_codes, distinct_columns
 
 
-def check(columns, found):
-    first, number = found
+def check(columns, partition):
+    first, number = partition
     contents = [column.tobytes() for column in np.ascontiguousarray(columns.T)]
     assert sorted(first.tolist()) == [contents.index(content) for content in dict.fromkeys(contents)]
     assert [contents[first[k]] for k in number.tolist()] == contents
@@ -17,7 +17,7 @@ def check(columns, found):
 @pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.int64, bool])
 @pytest.mark.parametrize("most_codes", [1 << 62, 1 << 10])
 def test_distinct_columns(kind, most_codes, monkeypatch):
-    """With few codes, columns are told apart in several rounds."""
+    """With few codes, columns are distinguished in several rounds."""
     monkeypatch.setattr(partition, "MOST_CODES", most_codes)
     rng = np.random.default_rng(0)
     for rows, count, low, high in (
@@ -30,19 +30,19 @@ def test_distinct_columns(kind, most_codes, monkeypatch):
         columns = rng.integers(low, high, (rows, count)).astype(kind)
         columns = np.concatenate([columns, columns[:, : count // 2]], axis=1)
         if rows:
-            check(columns, distinct(columns))
-    assert distinct(np.zeros((0, 4), dtype=kind))[0].size == 1
+            check(columns, distinct_columns(columns))
+    assert distinct_columns(np.zeros((0, 4), dtype=kind))[0].size == 1
 
 
 @pytest.mark.parametrize("size", [7, 5000, 1 << 40])
 def test_ranked_codes(size):
     codes = np.random.default_rng(1).integers(0, size, 900)
     codes[100:200] = codes[:100]
-    check(codes[None], ranked(codes, size))
+    check(codes[None], distinct_codes(codes, size))
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.int64])
-def test_labels_at_both_ends_of_their_type_are_told_apart(kind):
+def test_labels_at_both_ends_of_their_type_are_distinguished(kind):
     network = Network()
     letter = network.letter(4)
     ends = np.iinfo(np.int8)

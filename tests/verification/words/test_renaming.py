@@ -1,4 +1,4 @@
-"""Patterns: equal for quantities that differ in names alone, and for no others."""
+"""Patterns: equal for quantities that differ only in the names of variables, and for no others."""
 
 import numpy as np
 
@@ -18,12 +18,14 @@ def letters_and_tables():
 
 def test_other_names_are_the_same_pattern():
     network, letters, both = letters_and_tables()
-    (here, one), (there, other) = (pattern_of(network, [both[i], letters[2 * i]]) for i in (0, 1))
-    assert one == other
-    assert (here, there) == ((0, 1), (2, 3))
+    (first_variables, first_pattern), (second_variables, second_pattern) = (
+        pattern_of(network, [both[i], letters[2 * i]]) for i in (0, 1)
+    )
+    assert first_pattern == second_pattern
+    assert (first_variables, second_variables) == ((0, 1), (2, 3))
 
 
-def test_which_variable_is_which_and_what_the_table_holds_are_told_apart():
+def test_patterns_distinguish_the_order_of_variables_and_the_tables():
     network, letters, both = letters_and_tables()
     of_own = pattern_of(network, [both[0], letters[0]])
     assert pattern_of(network, [both[0], letters[1]])[1] != of_own[1]
@@ -43,7 +45,7 @@ def test_a_variable_that_follows_from_others_makes_no_pattern():
 
 def test_results_are_kept_over_the_same_variables_only():
     network, _, both = letters_and_tables()
-    kept = UnnamedCases.of(both[0], (0, 1), (np.arange(2),))
-    assert kept.over((2, 3)).same(both[1])
+    unnamed = UnnamedCases.of(both[0], (0, 1), (np.arange(2),))
+    assert unnamed.over((2, 3)).same(both[1])
     assert UnnamedCases.of(network.cut(both[0]), (0, 1), ()) is None
     assert UnnamedCases.of(CERTAIN, (), ()).over(()).constant

@@ -37,7 +37,7 @@ def test_another_table_another_place_another_size_are_other_shapes():
     assert len(set(shapes_of(network, above))) == 3
 
 
-def test_switches_are_told_apart_by_their_branches():
+def test_switches_are_distinguished_by_their_branches():
     network = Network()
     x = [network.letter(2) for _ in range(6)]
     chosen = [
@@ -48,5 +48,5 @@ def test_switches_are_told_apart_by_their_branches():
     first, same, other = shapes_of(network, chosen)
     assert first == same != other
     words = np.array([[0, 1, 0, 1, 0, 1], [1, 1, 0, 1, 1, 0]])
-    found = network.evaluate(words, [cases.variables[0] for cases in chosen])
-    assert [found[cases.variables[0]].tolist() for cases in chosen] == [[1, 0], [1, 0], [0, 1]]
+    variable_values = network.evaluate(words, [cases.variables[0] for cases in chosen])
+    assert [variable_values[cases.variables[0]].tolist() for cases in chosen] == [[1, 0], [1, 0], [0, 1]]

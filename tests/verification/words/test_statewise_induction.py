@@ -1,4 +1,4 @@
-"""State by state: proves what is right, refutes with a word that differs, or says that it does not apply."""
+"""Induction state by state: proves correct models, refutes with a word that differs, or does not apply."""
 
 from itertools import product
 
@@ -8,10 +8,11 @@ import pytest
 from unmask.api import compile_problem, compiler_of, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.programs.regular import monoid_codes
-from unmask.verification.answer_tables import LookUps
+from unmask.verification.answer_tables import AnswerTables
+from unmask.verification.word_encoding import WordEncoding
 from unmask.verification.words import statewise_induction
 from unmask.verification.words import symbolic_heads as head
-from unmask.verification.words.deciders import Encoding, ModelDecider, circuit_of
+from unmask.verification.words.deciders import ModelDecider, circuit_of
 from unmask.verification.words.extraction import extract
 from unmask.verification.words.induction import NoInduction, prove_by_induction
 from unmask.verification.words.statewise_induction import prove_statewise
@@ -43,22 +44,22 @@ def test_proves_a_model_whose_rows_choose(problem):
     extraction, automaton, letters = slots_per_state(problem, 9)
     with pytest.raises(NoInduction, match="chooses"):
         prove_by_induction(extraction, automaton, letters)
-    found = prove_statewise(extraction, automaton, letters)
-    assert found.counterexample is None
-    assert found.cases > 9
+    result = prove_statewise(extraction, automaton, letters)
+    assert result.counterexample is None
+    assert result.cases > 9
     verdict = verify_model(extraction.model, method="prove")
     assert (verdict.status, verdict.proof["by"].split(", ")[-1]) == ("proved", "state by state")
 
 
 @pytest.mark.usefixtures("slot_per_state")
 def test_every_single_wrong_transition_is_found():
-    extraction, right, letters = slots_per_state("regex:(a|b)*abb", 5)
-    words = np.array(list(product(range(len(right.tokens)), repeat=5)))
+    extraction, automaton, letters = slots_per_state("regex:(a|b)*abb", 5)
+    words = np.array(list(product(range(len(automaton.tokens)), repeat=5)))
     slots, fails = extraction.outcomes(words)
     assert not fails.any()
     accepted = slots[:, -1] == extraction.model.token[extraction.model.accept]
     outcomes = refuted_where_wrong(
-        lambda bent: prove_statewise(extraction, bent, letters), right, letters, words, accepted
+        lambda bent: prove_statewise(extraction, bent, letters), automaton, letters, words, accepted
     )
     assert outcomes == {False, True}
 
@@ -68,10 +69,10 @@ def test_lookups_and_gates_know_switches():
     extraction, automaton, letters = slots_per_state("regex:(a|b)*abb", 5)
     words = np.array(list(product(range(len(automaton.tokens)), repeat=5)))
     slots, fails = extraction.outcomes(words)
-    looked_up = LookUps(extraction)(words)
+    looked_up = AnswerTables(extraction)(words)
     assert np.array_equal(looked_up[0], slots)
     assert np.array_equal(looked_up[1], fails)
-    encoding = Encoding(len(automaton.tokens), 5)
+    encoding = WordEncoding(len(automaton.tokens), 5)
     circuit = circuit_of(ModelDecider(extraction, letters.symbols.tolist()), encoding)
     bits = np.array([[code >> bit & 1 for code in word for bit in range(encoding.width)] for word in words], dtype=bool)
     accepted = slots[:, -1] == extraction.model.token[extraction.model.accept]
@@ -115,7 +116,7 @@ def test_a_switch_reads_what_its_selector_says():
 def test_where_intervals_overlap_or_cases_are_many_nothing_is_said(monkeypatch):
     def twice(network, x):
         both = [network.cut(table(network, [x[0], x[1]], f)[0]) for f in (np.bitwise_and, np.bitwise_or)]
-        monkeypatch.setattr(type(network), "_find_basis", lambda _, wanted: wanted)
+        monkeypatch.setattr(type(network), "_find_basis", lambda _, variables: variables)
         return table(network, both, np.bitwise_xor)
 
     with pytest.raises(NoInduction, match="same letter"):

@@ -45,17 +45,17 @@ def truth(circuit):
 @pytest.mark.parametrize("seed", range(40))
 def test_random_pairs(seed):
     circuit, pairs = two_ways(seed)
-    swept, right = sweep(circuit, pairs), truth(circuit)
-    assert swept.answers == ["equal" if same else "different" for same in right]
-    assert (swept.counterexample is None) == all(right)
+    swept, expected = sweep(circuit, pairs), truth(circuit)
+    assert swept.answers == ["equal" if same else "different" for same in expected]
+    assert (swept.counterexample is None) == all(expected)
     if swept.counterexample is not None:
         values = circuit.evaluate(np.array([swept.counterexample]))[0]
         assert any(values[k] != values[k + 1] for k in range(0, values.size, 2))
 
 
 def test_both_answers_occur():
-    found = Counter(same for seed in range(40) for same in truth(two_ways(seed)[0]))
-    assert min(found[True], found[False]) >= 20
+    counts = Counter(same for seed in range(40) for same in truth(two_ways(seed)[0]))
+    assert min(counts[True], counts[False]) >= 20
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -79,7 +79,7 @@ def test_many_inputs_that_tell_nodes_apart_are_learnt(monkeypatch):
     circuit = builder.circuit([total])
     swept = sweep(circuit, np.array([[total, 0], [total, total], [gates[0], gates[1]]]))
     assert swept.answers == ["different", "equal", "different"]
-    assert swept.questions > 64
+    assert swept.queries > 64
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -108,24 +108,24 @@ def test_a_budget_of_nothing_is_unknown(seed, monkeypatch):
     swept = sweep(circuit, pairs, conflicts=0)
     for answer, same in zip(swept.answers, truth(circuit), strict=True):
         assert answer == "unknown" or answer == ("equal" if same else "different")
-    assert swept.questions == 0
+    assert swept.queries == 0
 
 
 def test_a_small_budget_is_unknown_or_right(monkeypatch):
     """Two multipliers, a × b and b × a, which no solver proves equal in a few conflicts."""
     monkeypatch.setattr(sat_sweeping, "CONFLICTS_PER_NODE", 1)
     builder = CircuitBuilder(f"x{i}" for i in range(14))
-    x, y = ([builder.input(i) for i in part] for part in (range(7), range(7, 14)))
+    x, y = ([builder.input(i) for i in indices] for indices in (range(7), range(7, 14)))
 
     def times(a, b):
         total = [0] * 14
         for shift, factor in enumerate(b):
             carry = 0
             for i, bit in enumerate(a):
-                one, other = total[shift + i], builder.and_(bit, factor)
-                half = builder.xor(one, other)
+                sum_bit, product_bit = total[shift + i], builder.and_(bit, factor)
+                half = builder.xor(sum_bit, product_bit)
                 total[shift + i] = builder.xor(half, carry)
-                carry = builder.or_(builder.and_(one, other), builder.and_(half, carry))
+                carry = builder.or_(builder.and_(sum_bit, product_bit), builder.and_(half, carry))
             total[shift + 7] = carry
         return total
 

@@ -1,4 +1,4 @@
-"""Verdicts: what they hold, and what they refuse to be."""
+"""Verdicts: their fields, and the combinations that they refuse."""
 
 import pytest
 

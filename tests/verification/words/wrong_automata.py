@@ -1,4 +1,4 @@
-"""An automaton with one arrow wrong, for every arrow: what a prover must refute exactly where some word differs."""
+"""An automaton with one wrong transition, for every transition: a prover must refute it iff a word differs."""
 
 from itertools import product
 
@@ -7,25 +7,25 @@ import numpy as np
 from unmask.problems.automata.automaton import Automaton
 
 
-def wrong_automata(right):
+def wrong_automata(correct):
     """Every automaton in which one transition goes to the next state instead."""
-    for state, token in product(range(right.states), range(len(right.tokens))):
-        delta = right.delta.copy()
-        delta[state, token] = (delta[state, token] + 1) % right.states
-        yield Automaton(right.tokens, delta, right.start, right.accepting, right.characters)
+    for state, token in product(range(correct.states), range(len(correct.tokens))):
+        delta = correct.delta.copy()
+        delta[state, token] = (delta[state, token] + 1) % correct.states
+        yield Automaton(correct.tokens, delta, correct.start, correct.accepting, correct.characters)
 
 
-def refuted_where_wrong(prove, right, letters, words, accepted):
+def refuted_where_wrong(prove, correct, letters, words, accepted):
     """Whether some word differs, for each wrong automaton; `prove` must find one of them exactly then."""
     outcomes = set()
-    for wrong in wrong_automata(right):
+    for wrong in wrong_automata(correct):
         states = np.full(len(words), wrong.start)
-        for place in range(words.shape[1]):
-            states = wrong.delta[states, letters.tokens[words[:, place]]]
+        for index in range(words.shape[1]):
+            states = wrong.delta[states, letters.tokens[words[:, index]]]
         differs = wrong.accepting[states] != accepted
-        found = prove(wrong)
-        assert (found.counterexample is not None) == bool(differs.any())
-        if found.counterexample is not None:
-            assert differs[words.tolist().index(found.counterexample)]
+        result = prove(wrong)
+        assert (result.counterexample is not None) == bool(differs.any())
+        if result.counterexample is not None:
+            assert differs[words.tolist().index(result.counterexample)]
         outcomes.add(bool(differs.any()))
     return outcomes

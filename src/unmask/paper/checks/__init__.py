@@ -1,7 +1,7 @@
-"""The checks behind the items of the paper: each runs something, and can fail.
+"""The checks of the items of the paper. Each check runs cases and can fail.
 
-Effort → Evidence: a check gets an `Effort`, which scales its number of cases, and returns what was run and how many
-cases. A check that fails raises (`evidence`). `unmask paper ITEM --check` runs the check of one item.
+Effort → Evidence: a check takes an `Effort`, which scales its number of cases. It returns a description of the cases
+and their number, or raises `Refuted` (`evidence`). `unmask paper ITEM --check` runs the check of one item.
 
     number_checks, gadget_checks              numbers of F_p, layers, decoding; the gadget lemmas
     framework_checks, masking_process         the frameworks, compared with their definitions

@@ -1,4 +1,4 @@
-"""Effort → Evidence: what a check is, what it returns, and how it reports that a statement fails."""
+"""Effort → Evidence: the type of a check, its result, and the exceptions that it raises."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,20 +7,20 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Effort:
-    """How many cases a check may run, in percent of the default.
+    """The number of cases that a check may run, in percent of the default, for one round of checks.
 
-    One effort is one round of checks: a check that several items use runs once, if it passes.
+    A check that several items use runs only once per round, if it passes.
     """
 
     percent: int = 100
     passed: dict["Check", "Evidence"] = field(default_factory=dict, compare=False, repr=False)
 
     def of(self, cases: int) -> int:
-        """Return this share of a number of cases, at least 1."""
+        """Return this percentage of a number of cases, at least 1."""
         return max(1, cases * self.percent // 100)
 
     def run(self, check: "Check") -> "Evidence":
-        """Return the evidence of a check, which runs now unless it ran earlier in this round."""
+        """Return the evidence of a check; run it unless it passed earlier in this round."""
         if check not in self.passed:
             self.passed[check] = check(self)
         return self.passed[check]
@@ -28,9 +28,9 @@ class Effort:
 
 @dataclass(frozen=True, kw_only=True)
 class ItemProof:
-    """A proof beyond the cases that were run; `covers` names its scope: every width, every length, …
+    """A proof that covers more than the cases that were run: `covers` is its scope (every width, every length, …).
 
-    `by` names the prover, `names` its lemmas or theorems, `run` the command that proves them again.
+    `by` is the prover, `names` are its lemmas or theorems, `run` is the command that repeats the proof.
     """
 
     covers: str
@@ -40,7 +40,7 @@ class ItemProof:
     note: str | None = None
 
     @property
-    def sentence(self) -> str:
+    def description(self) -> str:
         note = "" if self.note is None else f"; {self.note}"
         return f"proved for {self.covers}, by {self.by} (`{self.run}`): {', '.join(self.names)}{note}"
 
@@ -55,7 +55,7 @@ class ItemProof:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a check ran, on how many cases, and what it proved on the way."""
+    """The result of a check: a description of its cases, their number, and proofs that it made."""
 
     method: str
     cases: int
@@ -83,11 +83,11 @@ def several(*checks: Check) -> Check:
     """Return one check that runs all of these."""
 
     def check(effort: Effort) -> Evidence:
-        parts = [effort.run(one) for one in checks]
+        results = [effort.run(each) for each in checks]
         return Evidence(
-            "; ".join(evidence.method for evidence in parts),
-            sum(evidence.cases for evidence in parts),
-            tuple(dict.fromkeys(proof for evidence in parts for proof in evidence.proofs)),
+            "; ".join(evidence.method for evidence in results),
+            sum(evidence.cases for evidence in results),
+            tuple(dict.fromkeys(proof for evidence in results for proof in evidence.proofs)),
         )
 
     return check

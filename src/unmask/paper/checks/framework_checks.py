@@ -1,4 +1,4 @@
-"""Checks of the frameworks: a run of the library against the definition, written out plainly here."""
+"""Checks of the frameworks: runs of the library compared with a plain implementation of the definitions."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ from unmask.weights.model import Model
 
 
 def runs_as_defined(kind: Kind, *, sampled: bool = False, read: str = "output") -> Check:
-    """Random models of a kind: the canvas after every step, or the answer, against the plain loop."""
+    """Return the check that random models of a kind run as defined: every step, or only the answer."""
 
     def check(effort: Effort) -> Evidence:
         cases = 0
@@ -43,16 +43,16 @@ def runs_as_defined(kind: Kind, *, sampled: bool = False, read: str = "output") 
                     require(_divides_by_zero(model, word, tape), f"{where} does not divide by zero")
                     continue
                 trace = run(model, word, engine=FastEngine(), tape=tape)
-                ours = [canvas.tolist() for canvas in trace.canvas]
                 if read == "output":
-                    require(ours == states, f"{where} takes another path")
+                    canvases = [canvas.tolist() for canvas in trace.canvas]
+                    require(canvases == states, f"{where} takes another path")
                 else:
                     last = {model.accept: True, model.reject: False}.get(model.vocabulary[states[-1][-1]])
                     require(trace.accepted is last, f"{where} gives another answer")
                 cases += 1
-        what = "the answer" if read != "output" else "every step"
-        drawn = "with noise from a tape, " if sampled else ""
-        return Evidence(f"random {kind} models against the definition, {drawn}{what}, p = 2, 3", cases)
+        scope = "the answer" if read != "output" else "every step"
+        noise = "with noise from a tape, " if sampled else ""
+        return Evidence(f"random {kind} models against the definition, {noise}{scope}, p = 2, 3", cases)
 
     return check
 
@@ -66,18 +66,18 @@ def _divides_by_zero(model: Model, word: list[int], tape: Tape | None) -> bool:
 
 
 def by_definition(model: Model, word: list[int], tape: Tape | None = None) -> list[list[int]]:
-    """Return the result of each step of the definition: slots, all generated symbols, or a looped model's answer."""
-    before = [*([model.token[model.begin]] if model.begin else []), *word]
+    """Return the state after each step of the definition: slots, all generated symbols, or a looped model's answer."""
+    prefix = [*([model.token[model.begin]] if model.begin else []), *word]
     mask = model.token[model.mask] if model.mask else -1
     if model.kind == "plt":
-        return [[_looped(model, [*before, *[model.token[model.pad or ""]] * model.padding], tape)]]
+        return [[_looped(model, [*prefix, *[model.token[model.pad or ""]] * model.padding], tape)]]
     states: list[list[int]] = []
     canvas = [mask] * model.padding if model.kind in DIFFUSION else []
     for _ in range(model.steps):
         masks = [mask] * (model.block or 0)
-        string = [*before, *canvas, *masks]
+        string = [*prefix, *canvas, *masks]
         name = "predictor" if "predictor" in model.transformers else "model"
-        rows = range(len(before), len(string)) if model.kind in DIFFUSION else range(len(string))
+        rows = range(len(prefix), len(string)) if model.kind in DIFFUSION else range(len(string))
         rows = rows[-(model.block or 1) :] if model.kind in ("cot", "pcot") else rows
         logits = _logits(model, name, string)
         symbols = [_argmax(logits[row], None if model.kind in ("cot", "pcot") else mask) for row in rows]
@@ -94,11 +94,11 @@ def _chosen(model: Model, string: list[int], logits: np.ndarray, mask: int, rows
     if model.kind in ("mdm", "smdm"):
         decisions = _logits(model, "planner", string)
         return [bool(decisions[row][1] > decisions[row][0]) for row in rows]
-    sure = [max(int(v) for s, v in enumerate(logits[row]) if s != mask) for row in rows]
+    largest = [max(int(v) for s, v in enumerate(logits[row]) if s != mask) for row in rows]
     if model.k is None:
-        return [value > -model.precision.bound for value in sure]
-    best = sorted(range(len(sure)), key=lambda i: (-sure[i], i))[: model.k]
-    return [i in best for i in range(len(sure))]
+        return [value > -model.precision.bound for value in largest]
+    best = sorted(range(len(largest)), key=lambda i: (-largest[i], i))[: model.k]
+    return [i in best for i in range(len(largest))]
 
 
 def _looped(model: Model, string: list[int], tape: Tape | None) -> int:
@@ -131,7 +131,7 @@ def _argmax(logits: np.ndarray, without: int | None) -> int:
 
 
 def mask_dominated(effort: Effort) -> Evidence:
-    """An smdm never edits a written slot; where an mdm would, running it as an smdm is an error."""
+    """Check that an smdm never edits a written slot: if an mdm does, running it as an smdm is an error."""
     cases = edited = 0
     for seed in range(effort.of(40)):
         model = random_model(seed, "mdm", seed % 3, precision=2)
@@ -148,11 +148,11 @@ def mask_dominated(effort: Effort) -> Evidence:
         require(refused == edits, f"random:{seed} edits {edits}, and is refused {refused}")
         cases, edited = cases + 1, edited + edits
     require(edited or effort.percent < 100, "no random planner edits")
-    return Evidence("random planners, resampling and not; a mask-dominated run refuses to edit", cases)
+    return Evidence("random planners with and without editing; a mask-dominated run refuses to edit", cases)
 
 
 def uniform_planner(effort: Effort) -> Evidence:
-    """One masked slot of three, over many seeds: each about equally often, and never a written one."""
+    """Check that each of three masked slots is chosen about equally often, and a written slot never."""
     seeds = effort.of(3000)
     masked = np.array([[True, False, True, True]])
     counts = np.zeros(4, dtype=int)
@@ -167,9 +167,6 @@ def uniform_planner(effort: Effort) -> Evidence:
     return Evidence("how often each of three masked slots is chosen, over seeds", seeds)
 
 
-# How far in a tail of a binomial law a count lies.
-
-
 UNLIKELY = Fraction(1, 10**6)
 
 
@@ -181,34 +178,34 @@ def tail(runs: int, hits: int, chance: Fraction) -> Fraction:
     return Fraction(min(low, 1 - low + exactly))
 
 
-# Checks of masking and of one denoising step: what is drawn, and with which law.
+# Checks of masking and of one denoising step: the laws of their draws.
 
 
 CHOOSES = 6
-"""A seed whose random model leaves several symbols a chance in both of its slots."""
+"""A seed whose random model gives several symbols a positive probability in both of its slots."""
 
 
 def forward_process(effort: Effort) -> Evidence:
-    """Times 0, T and T/4: nothing is masked, everything, about a quarter."""
+    """Check times 0, T and T/4: nothing, everything, and about a quarter is masked."""
     word, cases = list("abcabcab"), 0
-    kept = 0
+    unmasked = 0
     for seed in range(effort.of(500)):
         tape = Tape(seed)
         require(forward_mask(word, 0, 4, mask="m", tape=tape) == word, "a symbol is masked at time 0")
         require(set(forward_mask(word, 4, 4, mask="m", tape=tape)) == {"m"}, "a symbol stays at time T")
         noisy = forward_mask(word, 1, 4, mask="m", tape=tape)
         require(all(a in (b, "m") for a, b in zip(noisy, word, strict=True)), "a symbol that stays has changed")
-        kept += sum(a != "m" for a in noisy)
+        unmasked += sum(a != "m" for a in noisy)
         cases += 1
     total = cases * len(word)
-    require((4 * kept - 3 * total) ** 2 <= 25 * 3 * total, f"{kept} of {total} symbols stay at α = 3/4")
+    require((4 * unmasked - 3 * total) ** 2 <= 25 * 3 * total, f"{unmasked} of {total} symbols stay at α = 3/4")
     return Evidence("times 0, T and T/4 over seeds: nothing, everything, a quarter is masked", cases)
 
 
 def perfection(_: Effort) -> Evidence:
-    """The true conditionals are those of Bayes' rule over the forward process; a coin that ignores the context is not.
+    """Check that the true conditionals are those of Bayes' rule over the forward process, and a fair coin is imperfect.
 
-    Two laws, one of them with chances that differ, so that counting canvases is not enough.
+    There are two laws. One of them is not uniform, so that counting canvases is not enough.
     """
     canvases = list(product("ab", repeat=3))
     even = {c: Fraction(1, 4) if c.count("b") % 2 == 0 else Fraction(0) for c in canvases}
@@ -217,8 +214,8 @@ def perfection(_: Effort) -> Evidence:
     for law in (even, skewed):
         task = CanvasLaw(law, "m")
         contexts = list(task.contexts())
-        shown = {c for c in product("abm", repeat=3) if "m" in c and any(_joint(law, c).values())}
-        require(set(contexts) == shown, "the contexts are not those that the forward process can show")
+        possible = {c for c in product("abm", repeat=3) if "m" in c and any(_joint(law, c).values())}
+        require(set(contexts) == possible, "the contexts are not those that the forward process can show")
         wrong = perfect(task.conditionals, lambda context, law=law: by_bayes(law, context), iter(contexts))
         require(wrong == [], f"the conditionals are not those of the reverse process: {wrong[:1]}")
         cases += sum(context.count("m") for context in contexts)
@@ -237,19 +234,19 @@ def perfection(_: Effort) -> Evidence:
 
 
 def by_bayes(law: Mapping[Canvas, Fraction], context: Canvas, mask: str = "m") -> dict[int, dict[str, Fraction]]:
-    """P(y⁰_n = s | yᵗ = context) ∝ Σ over canvases with s at n of law(y⁰)·Π_i q(yᵗ_i | y⁰_i), at α = 1/3."""
+    """Return P(y⁰_n = s | yᵗ = context) ∝ Σ over canvases with s at n of law(y⁰)·Π_i q(yᵗ_i | y⁰_i), at α = 1/3."""
     joint = _joint(law, context, mask)
     evidence = sum(joint.values())
     symbols = sorted({s for y in law for s in y})
     return {
         i: {s: sum((weight for y, weight in joint.items() if y[i] == s), Fraction(0)) / evidence for s in symbols}
-        for i, held in enumerate(context)
-        if held == mask
+        for i, symbol in enumerate(context)
+        if symbol == mask
     }
 
 
 def _joint(law: Mapping[Canvas, Fraction], context: Canvas, mask: str = "m") -> dict[Canvas, Fraction]:
-    """P(y⁰, yᵗ = context) for every canvas y⁰."""
+    """Return P(y⁰, yᵗ = context) for every canvas y⁰."""
     alpha = Fraction(1, 3)
 
     def q(after: str, before: str) -> Fraction:
@@ -259,24 +256,24 @@ def _joint(law: Mapping[Canvas, Fraction], context: Canvas, mask: str = "m") -> 
 
 
 @dataclass(frozen=True)
-class Spliced(Tape):
+class SplicedTape(Tape):
     """A tape with the noise of one seed in one row, and of another seed in all other rows."""
 
     row: int
-    elsewhere: int
+    other_seed: int
 
     def noise(self, step: int, stream: int, rows: tuple[int, int], symbols: int, precision: Precision) -> np.ndarray:
-        noise = Tape(self.elsewhere).noise(step, stream, rows, symbols, precision).copy()
-        place = self.row - rows[0]
-        noise[place] = Tape(self.seed).noise(step, stream, rows, symbols, precision)[place]
+        noise = Tape(self.other_seed).noise(step, stream, rows, symbols, precision).copy()
+        i = self.row - rows[0]
+        noise[i] = Tape(self.seed).noise(step, stream, rows, symbols, precision)[i]
         return noise
 
 
 def factorised(effort: Effort) -> Evidence:
-    """One sampled step that writes every slot: a slot draws from its own noise alone, and the joint law is the product.
+    """Check one sampled step that writes every slot: each slot depends only on its own noise, and the law is a product.
 
-    The first part runs the step again with other noise in all rows but one: the symbol of that row must stay. The
-    second counts canvases over many tapes and compares every count with the product of the exact laws of the slots.
+    First, the step runs again with other noise in all rows but one: the symbol of that row must not change. Second,
+    canvases are counted over many tapes, and each count is compared with the product of the exact laws of the slots.
     """
     drawn_seeds = range(effort.of(12))
     cases = exchanged = 0
@@ -286,15 +283,15 @@ def factorised(effort: Effort) -> Evidence:
         for draw in range(4):
             together = _step(model, word, Tape(draw))
             for slot in range(model.padding):
-                alone = _step(model, word, Spliced(draw, model.rows - model.padding + slot, 1000 + draw))
+                alone = _step(model, word, SplicedTape(draw, model.rows - model.padding + slot, 1000 + draw))
                 require(alone[slot] == together[slot], f"random:{seed}: what slot {slot} draws depends on other noise")
                 exchanged += alone != together
                 cases += 1
     require(exchanged, "no noise makes a difference")
     runs, canvases = _joint_law(effort)
     return Evidence(
-        f"one sampled step of {len(drawn_seeds)} random models, every slot written: the symbol of a slot with the "
-        f"noise of all others exchanged; and how often each of {canvases} canvases is drawn in {runs} runs, against "
+        f"one sampled step of {len(drawn_seeds)} random models, every slot written: the symbol of a slot when the "
+        f"noise of all others changes; and how often each of {canvases} canvases is drawn in {runs} runs, against "
         "the product of the exact laws of its slots",
         cases + runs,
     )
@@ -307,7 +304,7 @@ def _step(model: Model, word: list[int], tape: Tape) -> Canvas:
 
 
 def _joint_law(effort: Effort) -> tuple[int, int]:
-    """Return (runs, canvases that can be drawn), for one random model whose two slots both have a choice."""
+    """Check the joint law of a random model whose two slots both have a choice; return (runs, possible canvases)."""
     model, runs = cached_model(CHOOSES, "mdm", 1, precision=2, padding=2), effort.of(600)
     word = sample_words(model, Draws(CHOOSES, 4), 1)[0].tolist()
     masks = (model.mask or "",) * model.padding
@@ -325,19 +322,20 @@ def _joint_law(effort: Effort) -> tuple[int, int]:
     return runs, prod(map(len, choices))
 
 
-# The check of def:uniform-transformers: positions of every compiler and conversion, weights where N is a variable.
+# The check of def:uniform-transformers: positions of every compiler and conversion, and weights that one program writes
+# for every N.
 
 
 def uniformity(_: Effort) -> Evidence:
-    """What each of them declares and writes, at several N; raises where that is not what is claimed of it."""
+    """Check the positions and weights of every compiler and conversion, at several N, against what is claimed."""
     subjects = uniform_models.check()
     statuses = Counter(subject.growth.status for subject in subjects)
     entries = [subject.entries for subject in subjects if subject.entries is not None]
     return Evidence(
         f"every compiler and every conversion at several N: the positions of {statuses['uniform']} are formulas on "
         f"numbers of O(log N) bits, those of {statuses['relative']} are such formulas over their source's positions, "
-        f"{statuses['given as a table']} list a circuit, an expression or a program and cannot be claimed uniform; the "
-        f"weights of {len(entries)} are those of one program for every N ({sum(entries):,} entries compared), those of "
-        "the others are not looked at",
+        f"{statuses['given as a table']} are tables of a circuit, an expression or a program and cannot be claimed to "
+        f"be uniform; the weights of {len(entries)} are those of one program for every N ({sum(entries):,} entries "
+        "compared), those of the others are not checked",
         len(subjects),
     )

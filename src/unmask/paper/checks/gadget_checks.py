@@ -1,4 +1,4 @@
-"""Checks of the gadget lemmas: the real weights, on all cases if they are few, otherwise on many."""
+"""Checks of the paper's lemmas about gadgets: assembled weights, on all cases if they are few, otherwise on many."""
 
 from itertools import product
 
@@ -15,8 +15,6 @@ from unmask.paper.lemmas.lemma import LemmaEvidence
 from unmask.programs import planner_programs
 from unmask.programs.assembly import assemble
 from unmask.programs.gadgets import integers, mlp, whole_layers
-from unmask.programs.gadgets import mlp as argmax_gadget
-from unmask.programs.gadgets import whole_layers as detection
 from unmask.programs.gadgets.attention import boost, focus, focus_copies, hide, match
 from unmask.programs.program import HeadBuilder
 from unmask.programs.simulation import Simulation
@@ -27,77 +25,77 @@ from unmask.theorems.conversion_checks import random_transformer
 PRECISIONS = tuple(Precision(p) for p in (1, 2, 3, 4))
 
 
-def restricted_layer(which: str) -> Check:
-    """Check that a random layer with HIDE or FOCUS acts on the visible rows as the layer does on these rows alone."""
+def restricted_layer(gadget: str) -> Check:
+    """Return the check that a random layer with HIDE or FOCUS acts on visible rows as if there were no other rows."""
 
     def check(effort: Effort) -> Evidence:
         cases = 0
         for seed in range(effort.of(120)):
             source = random_transformer(seed, "unmasked", precision=1 + seed % 3)
             draws, rows = Draws(seed, 11), 6
-            shown = draws.integers(0, 1, (rows,)).astype(bool)
-            shown[draws.integer(0, rows - 1)] = True
+            visible = draws.integers(0, 1, (rows,)).astype(bool)
+            visible[draws.integer(0, rows - 1)] = True
             stream = draws.integers(-source.precision.bound, source.precision.bound, (1, rows, source.width))
             try:
-                expected = ReferenceEngine().session(source).layers(stream[:, shown], 0, 1)
+                expected = ReferenceEngine().session(source).layers(stream[:, visible], 0, 1)
             except AttendsToNothing:
                 continue
-            program, work, marks = _restricted(which, source, rows, shown)
-            output = settle(program, source.precision, (work, stream), marks)[:, shown][:, :, work]
+            program, work, marks = _restricted_program(gadget, source, rows, visible)
+            output = settle(program, source.precision, (work, stream), marks)[:, visible][:, :, work]
             require(
                 np.array_equal(output, expected), f"the layer of random transformer {seed} sees too much or too little"
             )
             cases += 1
-        return Evidence(f"random layers with marked rows, {which.upper()} and BOOST, p = 1 … 3", cases)
+        return Evidence(f"random layers with marked rows, {gadget.upper()} and BOOST, p = 1 … 3", cases)
 
     return check
 
 
-def _restricted(which: str, source, rows: int, shown: np.ndarray):
-    """A program that runs the first layer of the source on the rows that are shown, its stream, and the marks."""
+def _restricted_program(gadget: str, source, rows: int, visible: np.ndarray):
+    """Return a program that runs the first layer of the source on the visible rows, its stream, and the marks."""
     program, one = blank(rows), source.precision.one
     hidden = program.register("hidden")
     code = program.register("code", 2)
-    own = program.register("own", 2)
+    row_code = program.register("own", 2)
     work = Simulation.of(program, source, "work")
 
     def guard(head: HeadBuilder) -> None:
         boost(head, hidden)
-        if which == "hide":
+        if gadget == "hide":
             hide(head, hidden)
         else:
-            focus(head, own, code, copies=focus_copies(source.precision.p))
+            focus(head, row_code, code, copies=focus_copies(source.precision.p))
 
     work.layer(0, program.layer(), guard)
     marks = np.zeros((1, rows, 5), dtype=np.int64)
-    marks[0, :, 0] = np.where(shown, 0, one)
-    marks[0, :, 1:3] = np.where(shown, -one, one)[:, None] * np.array([1, -1])  # R(n') = r where it is shown
+    marks[0, :, 0] = np.where(visible, 0, one)
+    marks[0, :, 1:3] = np.where(visible, -one, one)[:, None] * np.array([1, -1])  # visible rows have the code r
     marks[0, :, 3:] = np.array([-one, one])
-    return program, work.work, (np.concatenate([hidden, code, own]), marks)
+    return program, work.work, (np.concatenate([hidden, code, row_code]), marks)
 
 
 def detect(effort: Effort) -> Evidence:
-    """[σ occurs], for words up to a length at which 1/N would round to 0."""
+    """Check [σ occurs], for words up to a length at which 1/N would round to 0."""
     symbols, cases = ("a", "b", "c"), 0
     for precision, rows in product(PRECISIONS, (1, 2, 3, 15, 16, 17, 60)):
         program = blank(rows, symbols)
-        codes, average, found = (program.register(name, symbols) for name in ("symbol", "average", "found"))
+        codes, average, occurs = (program.register(name, symbols) for name in ("symbol", "average", "found"))
         program.embed(np.arange(3), codes)
         layer = program.layer()
-        detection.detect(detection.everywhere(layer), layer.mlp, codes, average, found)
+        whole_layers.detect(whole_layers.everywhere(layer), layer.mlp, codes, average, occurs)
         draws = Draws(rows, precision.p)
         words = draws.integers(0, 1, (effort.of(20) + 1, rows))
         words[0] = 0
         words[0, -1] = 2
         expected = precision.one * np.stack([(words == s).any(axis=1) for s in range(3)], axis=1)
-        residual = run_words(program, precision, words)[..., found]
+        residual = run_words(program, precision, words)[..., occurs]
         require(np.array_equal(residual, np.repeat(expected[:, None], rows, axis=1)), f"wrong for N = {rows}")
         cases += len(words)
     return Evidence("words of lengths 1 … 60, one with a symbol that occurs once, p = 1 … 4", cases)
 
 
 def blocks(_: Effort) -> Evidence:
-    """Check that the planner chooses the next block and nothing else, in every state, also for P > N."""
+    """Check that the planner chooses exactly the next block in every state, also for P > N."""
     cases = 0
     for precision, length, block, count in product(PRECISIONS[:3], (1, 2, 5), (1, 2, 7), (1, 3)):
         program = planner_programs.block_planner(("a", "b", "m"), "m", length=length, block=block, blocks=count)
@@ -117,13 +115,15 @@ def encoding(_: Effort) -> Evidence:
     for precision, size in product(PRECISIONS, (1, 2, 3, 4)):
         rows = size + 1
         program = blank(rows, ("0", "1", "&"))
-        own = program.code("own", n)
+        row_code = program.code("own", n)
         previous = program.code("previous", (n - 1).positive_part())
-        pointer = whole_layers.binary_encoding(program, size, marker=2, digit_one=1, row_code=own, previous=previous)
+        pointer = whole_layers.binary_encoding(
+            program, size, marker=2, digit_one=1, row_code=row_code, previous=previous
+        )
         words = np.concatenate([np.full((2**size, 1), 2), bits(size)], axis=1)
         for loops in (size, size + 3):
-            held = run_words(program, precision, words, loops=loops)[:, size, pointer.bits]
-            require(np.array_equal(held, precision.one * bits(size)), f"wrong bits after {loops} loops")
+            gathered = run_words(program, precision, words, loops=loops)[:, size, pointer.bits]
+            require(np.array_equal(gathered, precision.one * bits(size)), f"wrong bits after {loops} loops")
             cases += len(words)
     return Evidence("every number of at most 4 bits, after K and K + 3 loops, p = 1 … 4", cases)
 
@@ -133,13 +133,13 @@ def argmax(effort: Effort) -> Evidence:
     for precision, size in product(PRECISIONS, (1, 2, 3, 4)):
         x = vectors(precision, size, most=effort.of(5000))
         program = blank()
-        given, hot = program.register("x", size), program.register("y", size)
-        argmax_gadget.argmax(program.layer().mlp, given, hot)
-        output = settle(program, precision, (given, x))[:, 0, hot]
+        columns, hot = program.register("x", size), program.register("y", size)
+        mlp.argmax(program.layer().mlp, columns, hot)
+        output = settle(program, precision, (columns, x))[:, 0, hot]
         expected = precision.one * (np.argmax(x, axis=1)[:, None] == np.arange(size))
         require(np.array_equal(output, expected), f"wrong for {size} entries at p = {precision.p}")
         cases += len(x)
-    return Evidence("all vectors where few, else saturated and tied ones, up to 4 entries, p = 1 … 4", cases)
+    return Evidence("vectors of up to 4 entries, all if they are few, else saturated and tied ones, p = 1 … 4", cases)
 
 
 def project(_: Effort) -> Evidence:
@@ -157,7 +157,7 @@ def project(_: Effort) -> Evidence:
 
 
 def arithmetic(effort: Effort) -> Evidence:
-    """a + b, a - b, [a >= b], 2^s·a, [a = 0], [a - b]_+, and the signed code in W_Q."""
+    """Check a + b, a - b, [a >= b], 2^s·a, [a = 0], [a - b]_+, and the signed code in W_Q."""
     size = 4 if effort.percent >= 100 else 2
     a, b = np.array(list(product(range(2**size), repeat=2))).T
     cases = 0
@@ -170,12 +170,12 @@ def arithmetic(effort: Effort) -> Evidence:
             "difference": integers.subtract(program, mlps[:3], "difference", x, y),
         }
         order = integers.at_least(program, mlps[:2], "order", x, y)
-        shifted, zero, part = (
+        shifted, zero, positive = (
             integers.rails(program, *spec) for spec in (("2a", size + 1), ("zero", 1), ("part", size))
         )
         integers.shift(mlps[0], x, 1, shifted)
         integers.is_zero(mlps[0], x, zero)
-        integers.positive_part(mlps[3], results["difference"], part)
+        integers.positive_part(mlps[3], results["difference"], positive)
         head = program.layer().head()  # 1 if the signed codes of a and b agree
         same, fetched = program.register("same", size), program.register("fetched")
         match(head, integers.signed(x), same)
@@ -190,7 +190,7 @@ def arithmetic(effort: Effort) -> Evidence:
             "[a >= b]": (order, a >= b),
             "2a": (shifted, 2 * a),
             "[a = 0]": (zero, a == 0),
-            "[a - b]_+": (part, np.maximum(a - b, 0)),
+            "[a - b]_+": (positive, np.maximum(a - b, 0)),
         }
         for name, (number, true) in expected.items():
             ones = residual[:, number.ones] // precision.one
@@ -207,19 +207,20 @@ def _rails(number: integers.Rails, values: np.ndarray, precision: Precision):
     return (number.ones, precision.one * digits), (number.zeros, precision.one * (1 - digits))
 
 
-# The gadget lemmas behind an item, for every width: decided by closure over the compiler's own weights, now.
+# The gadget lemmas that an item depends on, decided for every width by closure over the compiler's own weights.
 
 
 LARGEST = 4
 
 
 def with_lemmas(label: str, check: Check) -> Check:
-    """Return the item's own check with the lemmas on which it depends; the item fails if any of them fails."""
+    """Return a check that also decides the lemmas that the item depends on; it fails if any of them fails."""
 
     def both(effort: Effort) -> Evidence:
-        own = effort.run(check)
+        evidence = effort.run(check)
         decided = cited(label, LARGEST)
-        return Evidence(own.method, own.cases, (*own.proofs, *([_proof(label, decided)] if decided else [])))
+        proofs = (*evidence.proofs, *([_proof(label, decided)] if decided else []))
+        return Evidence(evidence.method, evidence.cases, proofs)
 
     return both if label in CITED else check
 

@@ -1,4 +1,4 @@
-"""The forward masking process: how training data of masked diffusion is made.
+"""The forward masking process, which produces the training data of masked diffusion, and perfect predictors.
 
     w_i stays with probability α(t/T), becomes m with 1 - α(t/T), independently;   α(0) = 1, α(1) = 0
 
@@ -37,22 +37,22 @@ def polynomial(degree: int) -> Schedule:
 
 
 def forward_mask(word: Sequence[str], t: int, T: int, *, mask: str, tape: Tape, alpha: Schedule = linear) -> list[str]:
-    """Return the word at time t of T; symbol i uses word i of the tape's step t, so that u_i < α decides exactly."""
+    """Return the word at time t of T; symbol i stays if u_i < α, where u_i is the i-th word of the tape at step t."""
     if not 0 <= t <= T or T < 1:
         raise ValueError(f"the time must satisfy 0 <= t <= T and 1 <= T, not t = {t}, T = {T}")
-    stays = alpha(Fraction(t, T))
-    if not 0 <= stays <= 1:
-        raise ValueError(f"the schedule gives α({t}/{T}) = {stays}, which is not a probability")
+    chance = alpha(Fraction(t, T))
+    if not 0 <= chance <= 1:
+        raise ValueError(f"the schedule gives α({t}/{T}) = {chance}, which is not a probability")
     raw = tape.raw(t, OTHER, 0, len(word))
-    kept = [int(r) * stays.denominator < stays.numerator << 64 for r in raw]
-    return [symbol if keep else mask for symbol, keep in zip(word, kept, strict=True)]
+    stays = [int(r) * chance.denominator < chance.numerator << 64 for r in raw]
+    return [symbol if keep else mask for symbol, keep in zip(word, stays, strict=True)]
 
 
-# Is a predictor right in every partially masked context? (assumption:perfect-approximation)
+# Does a predictor give the true law in every partially masked context? (assumption:perfect-approximation)
 #
-# A task is a finite law over complete canvases. Its contexts are all ways to mask some slots of a canvas that
-# has a positive chance; the true conditional of a masked slot is the law's, given what is not masked. A
-# predictor is perfect if its conditional is the true one at every masked slot of every context.
+# A task is a finite law over complete canvases. Its contexts are all ways to mask some slots of a canvas with a
+# positive chance. The true conditional of a masked slot is that of the law, given the other slots. A predictor is
+# perfect if its conditional is the true one at every masked slot of every context.
 
 
 Canvas = tuple[str, ...]
@@ -63,7 +63,7 @@ Conditionals = Callable[[Canvas], Mapping[int, Law]]
 
 @dataclass(frozen=True)
 class Imperfection:
-    """A context in which a predictor is wrong."""
+    """A masked slot of a context, at which the law of a predictor is not the true one."""
 
     context: Canvas
     slot: int
@@ -79,48 +79,48 @@ class CanvasLaw:
     mask: str
 
     def contexts(self) -> Iterator[Canvas]:
-        """Return every partially masked canvas with at least one mask that can occur in the task, each once."""
-        seen: set[Canvas] = set()
+        """Yield every partially masked canvas with at least one mask that can occur in the task, each once."""
+        yielded: set[Canvas] = set()
         for canvas, chance in self.law.items():
             if not chance:
                 continue
             for hidden in product((True, False), repeat=len(canvas)):
                 context = tuple(self.mask if h else s for s, h in zip(canvas, hidden, strict=True))
-                if any(hidden) and context not in seen:
-                    seen.add(context)
+                if any(hidden) and context not in yielded:
+                    yielded.add(context)
                     yield context
 
     def conditionals(self, context: Canvas) -> dict[int, dict[str, Fraction]]:
         """Return P(slot i = s | context) for every masked slot i."""
-        fits = {
+        matching = {
             canvas: chance
             for canvas, chance in self.law.items()
             if chance and all(c in (self.mask, s) for c, s in zip(context, canvas, strict=True))
         }
-        whole = sum(fits.values())
+        total = sum(matching.values())
         laws: dict[int, dict[str, Fraction]] = {i: {} for i, c in enumerate(context) if c == self.mask}
-        for canvas, chance in fits.items():
+        for canvas, chance in matching.items():
             for i, law in laws.items():
-                law[canvas[i]] = law.get(canvas[i], Fraction(0)) + chance / whole
+                law[canvas[i]] = law.get(canvas[i], Fraction(0)) + chance / total
         return laws
 
 
 def perfect(predictor: Conditionals, conditionals: Conditionals, contexts: Iterator[Canvas]) -> list[Imperfection]:
-    """Return every context and slot in which the predictor's law is not the true one; empty means perfect."""
+    """Return every context and slot at which the predictor's law is not the true one; an empty list means perfect."""
     wrong = []
     for context in contexts:
         predicted, true = predictor(context), conditionals(context)
         for slot, law in true.items():
-            ours = {s: p for s, p in predicted[slot].items() if p}
-            if ours != {s: p for s, p in law.items() if p}:
-                wrong.append(Imperfection(context, slot, ours, dict(law)))
+            possible = {s: p for s, p in predicted[slot].items() if p}
+            if possible != {s: p for s, p in law.items() if p}:
+                wrong.append(Imperfection(context, slot, possible, dict(law)))
     return wrong
 
 
 def model_conditionals(model: Model, word: Sequence[int], *, engine: Engine, sampled: bool = False) -> Conditionals:
     """Return the predictor's law of each masked slot, for a masked diffusion model.
 
-    Deterministically, all mass is on the decoded symbol; sampled, it is the exact law of Gumbel-max.
+    Without `sampled`, the decoded symbol has probability 1. With it, the law is the exact one of Gumbel-max.
     """
     name = "model" if model.kind == "topk" else "predictor"
     mask = model.token[model.mask or ""]
@@ -135,7 +135,7 @@ def model_conditionals(model: Model, word: Sequence[int], *, engine: Engine, sam
     def law(logits: np.ndarray) -> dict[str, Fraction]:
         if not sampled:
             return {model.vocabulary[int(decode(logits[None], model.precision, without=mask)[0])]: Fraction(1)}
-        others = [s for i, s in enumerate(model.vocabulary) if i != mask]
-        return dict(zip(others, gumbel_law(np.delete(logits, mask).tolist(), model.precision), strict=True))
+        writable = [s for i, s in enumerate(model.vocabulary) if i != mask]
+        return dict(zip(writable, gumbel_law(np.delete(logits, mask).tolist(), model.precision), strict=True))
 
     return laws

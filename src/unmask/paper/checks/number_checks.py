@@ -1,4 +1,4 @@
-"""Checks of what the paper says about numbers, layers and decoding."""
+"""Checks of the paper's statements about numbers, layers and decoding."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ from unmask.theorems.conversion_checks import random_transformer
 from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Mlp, Transformer
 
-# F_p and a transformer layer by their definitions, in fractions: slow, and shares nothing with the engines but exp.
+# F_p and a transformer layer by their definitions, in fractions. This is slow, and shares only exp with the engines.
 
 
 Row = list[Fraction]
@@ -41,7 +41,7 @@ def rounded(x: Fraction, precision: Precision) -> Fraction:
 
 
 def iterated_sum(terms: Sequence[Fraction], precision: Precision) -> Fraction:
-    """[… [[x1 + x2] + x3] … + xN]."""
+    """Return [… [[x1 + x2] + x3] … + xN]."""
     result = Fraction(0)
     for term in terms:
         result = rounded(result + term, precision)
@@ -57,17 +57,17 @@ def times(rows: list[Row], matrix: Matrix, precision: Precision) -> list[Row]:
     return [[inner(row, column, precision) for column in columns] for row in rows]
 
 
-def mlp(row: Row, given: Mlp, precision: Precision) -> Row:
-    """ReLU(W2·ReLU(W1·x + b1) + b2)."""
-    for matrix, bias in ((given.w1, given.b1), (given.w2, given.b2)):
+def mlp(row: Row, weights: Mlp, precision: Precision) -> Row:
+    """Return ReLU(W2·ReLU(W1·x + b1) + b2)."""
+    for matrix, bias in ((weights.w1, weights.b1), (weights.w2, weights.b2)):
         (row,) = times([row], matrix, precision)
         row = [max(Fraction(0), rounded(a + precision.meaning(b), precision)) for a, b in zip(row, bias, strict=True)]
     return row
 
 
-def head(rows: list[Row], given: Head, precision: Precision, *, causal: bool) -> list[Row]:
-    """softmax(mask(Q·Kᵀ))·V; a sum of 0 is a ZeroDivisionError."""
-    Q, K, V = (times(rows, w, precision) for w in (given.wq, given.wk, given.wv))
+def head(rows: list[Row], weights: Head, precision: Precision, *, causal: bool) -> list[Row]:
+    """Return softmax(mask(Q·Kᵀ))·V; raise ZeroDivisionError if the sum of exponentials is 0."""
+    Q, K, V = (times(rows, w, precision) for w in (weights.wq, weights.wk, weights.wv))
     table = exp_table(precision)
     result = []
     for i, query in enumerate(Q):
@@ -78,31 +78,31 @@ def head(rows: list[Row], given: Head, precision: Precision, *, causal: bool) ->
             for j, key in enumerate(K)
         ]
         Z = iterated_sum(exps, precision)
-        weights = [rounded(e / Z, precision) for e in exps]
-        result.append([inner(weights, [row[d] for row in V], precision) for d in range(len(rows[0]))])
+        attention = [rounded(e / Z, precision) for e in exps]
+        result.append([inner(attention, [row[d] for row in V], precision) for d in range(len(rows[0]))])
     return result
 
 
 def layer(rows: list[Row], transformer: Transformer, number: int) -> list[Row]:
-    """G = (sum of the heads) + H, and then G + MLP(G)."""
-    precision, given = transformer.precision, transformer.layers[number]
-    heads = [head(rows, h, precision, causal=transformer.attention == "causal") for h in given.heads]
+    """Return G + MLP(G), where G = (sum of the heads) + H."""
+    precision, weights = transformer.precision, transformer.layers[number]
+    heads = [head(rows, h, precision, causal=transformer.attention == "causal") for h in weights.heads]
     after = []
     for i, row in enumerate(rows):
         attended = [iterated_sum([h[i][d] for h in heads], precision) for d in range(len(row))]
         G = [rounded(a + b, precision) for a, b in zip(attended, row, strict=True)]
-        after.append([rounded(a + b, precision) for a, b in zip(G, mlp(G, given.mlp, precision), strict=True)])
+        after.append([rounded(a + b, precision) for a, b in zip(G, mlp(G, weights.mlp, precision), strict=True)])
     return after
 
 
 ALL = tuple(Precision(p) for p in range(1, LARGEST + 1))
 
 
-def about_numbers(lemma: Callable[[Precision], int], what: str) -> Check:
-    """A lemma of `numerics.lemmas` that takes a precision alone, for p = 1 … 8."""
+def about_numbers(lemma: Callable[[Precision], int], cases: str) -> Check:
+    """Return the check of a lemma of `numerics.number_lemmas` for p = 1 … 8; `cases` describes its cases."""
 
     def check(_: Effort) -> Evidence:
-        return Evidence(f"every {what}, p = 1 … {LARGEST}", sum(lemma(precision) for precision in ALL))
+        return Evidence(f"every {cases}, p = 1 … {LARGEST}", sum(lemma(precision) for precision in ALL))
 
     return check
 
@@ -114,7 +114,7 @@ def codes(effort: Effort) -> Evidence:
 
 
 def scaled_codes(effort: Effort) -> Evidence:
-    """The exact score; and the printed bound must fail for m = 2, or the erratum is wrong."""
+    """Check the exact score, and that the printed bound fails for m = 2, as the erratum says."""
     most = 3 if effort.percent >= 100 else 2
     cases = sum(
         number_lemmas.scaled_codes(p, bits, m)
@@ -135,15 +135,15 @@ def scaled_codes(effort: Effort) -> Evidence:
 def fixed_point(_: Effort) -> Evidence:
     cases = 0
     for precision in ALL[:4]:
-        ours = [precision.meaning(a) for a in precision.numbers()]
-        require(ours == field(precision), f"F_{precision.p} is not the set of the definition")
-        require(ours[-1] == 2**precision.p - Fraction(1, 2**precision.p), f"B is wrong for p = {precision.p}")
-        cases += len(ours)
+        numbers = [precision.meaning(a) for a in precision.numbers()]
+        require(numbers == field(precision), f"F_{precision.p} is not the set of the definition")
+        require(numbers[-1] == 2**precision.p - Fraction(1, 2**precision.p), f"B is wrong for p = {precision.p}")
+        cases += len(numbers)
     return Evidence("every number, p = 1 … 4", cases)
 
 
 def rounding(_: Effort) -> Evidence:
-    """Products, quotients and sums of all pairs against the definition in fractions."""
+    """Compare products, quotients and sums of all pairs with the definition in fractions."""
     cases = 0
     for precision in ALL[:2]:
         for a, b in product(precision.numbers(), repeat=2):
@@ -153,50 +153,50 @@ def rounding(_: Effort) -> Evidence:
             if b > 0:
                 results.append(divide(a, b, precision))
                 expected.append(x / y)
-            for ours, true in zip(results, expected, strict=True):
-                require(precision.meaning(ours) == rounded(true, precision), f"{x} and {y} round wrongly")
+            for result, exact in zip(results, expected, strict=True):
+                require(precision.meaning(result) == rounded(exact, precision), f"{x} and {y} round wrongly")
                 cases += 1
     return Evidence("products, sums and quotients of all pairs against fractions, p = 1, 2", cases)
 
 
 def summation(effort: Effort) -> Evidence:
-    precision, cases = Precision(1), 0
-    for terms in product(precision.numbers(), repeat=3):
-        meaning = [precision.meaning(a) for a in terms]
-        ours = precision.meaning(total(np.array(terms), precision))
-        require(ours == iterated_sum(meaning, precision), f"the sum of {meaning} is {ours}")
-        cases += 1
+    draws, rng = effort.of(200), Draws(3, 1)
+    cases = sum(_compare_sum(terms, Precision(1)) for terms in product(Precision(1).numbers(), repeat=3))
     for precision in ALL:
         B = precision.bound
-        left, right = total(np.array([B, B, -B]), precision), total(np.array([B, -B, B]), precision)
-        require((left, right) == (0, B), "the order of the terms makes no difference")
-    rng = Draws(3, 1)
+        sums = total(np.array([B, B, -B]), precision), total(np.array([B, -B, B]), precision)
+        require(sums == (0, B), "the order of the terms makes no difference")
     for precision in ALL[1:4]:
-        for terms in rng.integers(-precision.bound, precision.bound, (effort.of(200), 7)):
-            meaning = [precision.meaning(a) for a in terms]
-            ours = precision.meaning(total(terms, precision))
-            require(ours == iterated_sum(meaning, precision), f"the sum of {meaning} is {ours}")
-            cases += 1
+        vectors = rng.integers(-precision.bound, precision.bound, (draws, 7))
+        cases += sum(_compare_sum(terms, precision) for terms in vectors)
     return Evidence("all triples of F_1 and random vectors of F_2 … F_4 against fractions", cases)
 
 
+def _compare_sum(terms: Sequence[int], precision: Precision) -> int:
+    """Compare a sum with the definition; return 1, the number of cases."""
+    meaning = [precision.meaning(a) for a in terms]
+    result = precision.meaning(total(np.array(terms), precision))
+    require(result == iterated_sum(meaning, precision), f"the sum of {meaning} is {result}")
+    return 1
+
+
 def layers(effort: Effort) -> Evidence:
-    """Random layers of the reference engine against the equations in fractions."""
-    cases = sum(_as_defined(seed, heads=True) for seed in range(effort.of(40)))
+    """Compare random layers of the reference engine with the equations in fractions."""
+    cases = sum(_compare_layer(seed, heads=True) for seed in range(effort.of(40)))
     return Evidence("random layers, causal and unmasked, against the equations in fractions, p = 1 … 3", cases)
 
 
 def mlps(effort: Effort) -> Evidence:
-    """The same without heads; an MLP never lowers a column."""
-    cases = sum(_as_defined(seed, heads=False) for seed in range(effort.of(60)))
+    """Compare random MLPs with the equations in fractions; check that an MLP never lowers a column."""
+    cases = sum(_compare_layer(seed, heads=False) for seed in range(effort.of(60)))
     return Evidence("random MLPs on random rows against fractions, p = 1 … 3", cases)
 
 
-def _as_defined(seed: int, *, heads: bool) -> int:
+def _compare_layer(seed: int, *, heads: bool) -> int:
     """Compare a layer with its definition; return the number of rows compared."""
-    given = random_transformer(seed, "causal" if seed % 2 else "unmasked", precision=1 + seed % 3)
-    first = given.layers[0] if heads else replace(given.layers[0], heads=())
-    transformer = replace(given, layers=(first,))
+    source = random_transformer(seed, "causal" if seed % 2 else "unmasked", precision=1 + seed % 3)
+    first = source.layers[0] if heads else replace(source.layers[0], heads=())
+    transformer = replace(source, layers=(first,))
     precision = transformer.precision
     shape = (1, len(transformer.positions), transformer.width)
     residual = Draws(seed, 5).integers(-precision.bound, precision.bound, shape)
@@ -207,10 +207,10 @@ def _as_defined(seed: int, *, heads: bool) -> int:
         expected = None
     try:
         after = ReferenceEngine().session(transformer).layers(residual, 0, 1)[0]
-        ours = [[precision.meaning(a) for a in row] for row in after]
+        actual = [[precision.meaning(a) for a in row] for row in after]
     except AttendsToNothing:
-        ours = None
-    require(ours == expected, f"the layer of random transformer {seed} differs from its definition")
+        actual = None
+    require(actual == expected, f"the layer of random transformer {seed} differs from its definition")
     if not heads:
         assert expected is not None
         require(
@@ -220,7 +220,7 @@ def _as_defined(seed: int, *, heads: bool) -> int:
 
 
 def decoding(_: Effort) -> Evidence:
-    """argmax, the lowest index wins; and two logits that differ may have the same softmax in F_p."""
+    """Check that the lowest index wins a tie, and that different logits may have the same softmax in F_p."""
     precision, cases = Precision(1), 0
     for logits in product(precision.numbers(), repeat=3):
         expected = max(range(3), key=lambda i: (logits[i], -i))
@@ -232,13 +232,13 @@ def decoding(_: Effort) -> Evidence:
 
 
 def softmax_ties(precision: Precision) -> bool:
-    """Return two logits, B and B - 2^-p, that the softmax turns into a tie."""
+    """Return whether the softmax turns the logits B and B - 2^-p into a tie."""
     table = number_lemmas.exp_table(precision)
     return bool(table[2 * precision.bound] == table[2 * precision.bound - 1])
 
 
 def gumbel(_: Effort) -> Evidence:
-    """The exact law of Gumbel-max against an enumeration of all pairs and triples of noise, p = 1."""
+    """Compare the exact law of Gumbel-max with an enumeration of all pairs and triples of noise, p = 1."""
     precision, cases = Precision(1), 0
     counts = noise_counts(precision)
     for size in (2, 3):
@@ -248,8 +248,8 @@ def gumbel(_: Effort) -> Evidence:
                 weight = 1
                 for n in noise:
                     weight *= counts[n]
-                drawn = decode(np.array([logits]), precision, noise=np.array([noise]))
-                chances[int(drawn[0])] += weight
+                symbols = decode(np.array([logits]), precision, noise=np.array([noise]))
+                chances[int(symbols[0])] += weight
             law = [Fraction(chance, DRAWS**size) for chance in chances]
             require(law == gumbel_law(list(logits), precision), f"the law of the logits {logits} is another")
             require(sum(law) == 1, "the probabilities do not sum to 1")

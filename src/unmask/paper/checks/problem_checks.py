@@ -1,4 +1,4 @@
-"""Checks of regular languages: compiled in each layout, as looped transformers, and converted."""
+"""Checks of compiled problems: regular languages in each layout and for every length, parity, and expressions."""
 
 import random
 from fractions import Fraction
@@ -42,11 +42,11 @@ ALL_MAPS = Automaton(
     0,
     np.array([1, 0, 0, 0, 0], dtype=bool),
 )
-"""A cycle, a transposition and a merger of five states: its transition monoid has all 3,125 maps."""
+"""A cycle, a transposition and a map that merges two of five states generate all 3,125 maps."""
 
 
 def one_slot_per_node(effort: Effort) -> Evidence:
-    """Compiled mdm against the problem: max(1, ⌈log2 N⌉) steps and max(1, N - 1) slots, N = 0 … 9 and 33."""
+    """Check compiled mdms: correct, max(1, ⌈log2 N⌉) steps and max(1, N - 1) slots, for N = 0 … 9 and 33."""
     lengths = (*range(10), 33) if effort.percent >= 100 else (0, 1, 3, 5)
     cases = 0
     for problem, length in product(LANGUAGES, lengths):
@@ -57,14 +57,14 @@ def one_slot_per_node(effort: Effort) -> Evidence:
         require(model.padding == max(1, length - 1), f"{problem} takes {model.padding} slots at N = {length}")
         cases += verdict.cases
     return Evidence(
-        f"one slot per node: {len(LANGUAGES)} problems, words of N = {lengths[0]} … {lengths[-1]}, all where few, "
-        "exactly max(1, ⌈log2 N⌉) steps and max(1, N - 1) slots",
+        f"one slot per node: {len(LANGUAGES)} problems, words of N = {lengths[0]} … {lengths[-1]}, all if they are "
+        "few, exactly max(1, ⌈log2 N⌉) steps and max(1, N - 1) slots",
         cases,
     )
 
 
 def states_per_node(effort: Effort) -> Evidence:
-    """Beyond 1,024 elements: ⌈log2 N⌉ steps still, but (N - 2)·|Q| + 1 slots; against the automaton."""
+    """Check a monoid of more than 1,024 elements: the automaton's answers, ⌈log2 N⌉ steps, (N - 2)·|Q| + 1 slots."""
     compiler, cases = RegularCompiler.of(ALL_MAPS), 0
     lengths = (1, 2, 3, 5, 8, 16) if effort.percent >= 100 else (1, 3, 5)
     for length in lengths:
@@ -76,8 +76,8 @@ def states_per_node(effort: Effort) -> Evidence:
         states = np.full(len(words), ALL_MAPS.start)
         for letter in words.T:
             states = ALL_MAPS.delta[states, letter]
-        right = answers(model, words, engine=FastEngine()).accepted == ALL_MAPS.accepting[states]
-        require(right.all(), f"all maps of five states: a word of N = {length} is decided wrongly")
+        correct = answers(model, words, engine=FastEngine()).accepted == ALL_MAPS.accepting[states]
+        require(correct.all(), f"all maps of five states: a word of N = {length} is decided wrongly")
         cases += len(words)
     return Evidence(
         f"|Q| slots per node: all maps of five states (3,125 elements), words of N = {lengths[0]} … {lengths[-1]}, "
@@ -87,7 +87,7 @@ def states_per_node(effort: Effort) -> Evidence:
 
 
 def looped(effort: Effort) -> Evidence:
-    """Compiled looped transformers: at most ⌈log2 N⌉ loops (item 1 of the remark; one pad row is used)."""
+    """Check compiled looped transformers: at most ⌈log2 N⌉ loops (item 1 of the remark; one pad row is used)."""
     cases = 0
     for problem, length in product(LANGUAGES, (1, 2, 5, 8)):
         model = compile_problem(problem, "plt", length=length)
@@ -99,7 +99,7 @@ def looped(effort: Effort) -> Evidence:
 
 
 def looped_then_converted(effort: Effort) -> Evidence:
-    """The looped transformer of a regular language through plt_to_mdm: the corollary's own route."""
+    """Check the looped transformer of a regular language after plt_to_mdm, as in the proof of the corollary."""
     theorem, cases = built("plt_to_mdm"), 0
     for length in (1, 2, 3)[: effort.of(3)]:
         source = compile_problem("(ab)*", "plt", length=length)
@@ -112,7 +112,7 @@ def looped_then_converted(effort: Effort) -> Evidence:
 
 
 def converted(effort: Effort) -> Evidence:
-    """A compiled regular language survives the conversions between frameworks."""
+    """Check that conversions of a compiled regular language have its aligned states."""
     cases = 0
     for stem, length in (
         ("mdm_to_plt", 8),
@@ -128,25 +128,25 @@ def converted(effort: Effort) -> Evidence:
     return Evidence("(ab)* compiled and converted to plt, smdm, topk and from pcot: every aligned state", cases)
 
 
-# Regular languages for every length: proved now, where a solver is installed, and replayed by the second checker.
+# Regular languages for every length: proved if a solver is installed, and replayed by the independent checker.
 
 
 COMPARED = 9
-"""The length of the model folder on which the second checker runs."""
+"""The length of the model that the independent checker compares with the certificate."""
 
 
 def with_every_length(check: Check, *kinds: Kind) -> Check:
-    """Return the check with the proof for every N; the item fails if either fails. Without a solver, no proof."""
+    """Return a check that also proves the languages for every N, if a solver is installed; it fails if either fails."""
 
     def both(effort: Effort) -> Evidence:
-        own = effort.run(check)
+        evidence = effort.run(check)
         if find_spec("z3") is None:
-            return own
+            return evidence
         languages = LANGUAGES if effort.percent >= 100 else LANGUAGES[:1]
         for language in languages:
             for kind in kinds:
                 _prove(language, kind)
-        return Evidence(own.method, own.cases, (*own.proofs, _proof(languages, kinds)))
+        return Evidence(evidence.method, evidence.cases, (*evidence.proofs, _proof(languages, kinds)))
 
     return both
 
@@ -173,11 +173,11 @@ def _proof(languages: tuple[str, ...], kinds: tuple[Kind, ...]) -> ItemProof:
     )
 
 
-# Checks on compiled problems: steps in every framework, and what a planner is worth.
+# Checks on compiled problems: the steps in every framework, and the effect of a planner.
 
 
 def steps_both_ways(effort: Effort) -> Evidence:
-    """Measured steps of parity and A5: ⌈log2 N⌉ against N. Upper bounds, which is all a run can show."""
+    """Check the steps of parity and A5 in every framework: ⌈log2 N⌉ or N. A run can only show upper bounds."""
     cases = 0
     for problem, lengths in (("group:Z2", (8, 32)), ("group:A5", (8,))):
         rows = list(compare_frameworks(problem, lengths if effort.percent >= 100 else lengths[:1]))
@@ -189,11 +189,14 @@ def steps_both_ways(effort: Effort) -> Evidence:
     return Evidence("steps of parity and of the word problem of A5, compiled for every framework", cases)
 
 
-# the experiment on thm:perfect-approximation-limitation
+# The experiment on thm:perfect-approximation-limitation.
 
 
 def planner_is_needed(effort: Effort) -> Evidence:
-    """The parity tree: planned, it is right; unmasked uniformly, by the hook-length formula; and E2."""
+    """Check the parity tree: always right with its planner, right by the hook-length formula in uniform order.
+
+    Also check in which slots its predictor is imperfect.
+    """
     cases = 0
     for length in range(2, 7 if effort.percent >= 100 else 5):
         model = parity(length)
@@ -231,14 +234,15 @@ def closed_formula(length: int) -> Fraction:
 
 def planned_accuracy(model: Model) -> Fraction:
     words = _words(model)
-    right = answers(model, words, engine=FastEngine()).accepted == _parities(model, words)
-    return Fraction(int(right.sum()), len(words))
+    correct = answers(model, words, engine=FastEngine()).accepted == _parities(model, words)
+    return Fraction(int(correct.sum()), len(words))
 
 
 def uniform_accuracy(model: Model) -> Fraction:
-    """All words, all orders, one slot at a time, decoded: exact. An undecided slot holds a fixed symbol, and over
+    """Return the exact accuracy over all words and all orders of unmasking, one slot at a time, with decoding.
 
-    all words the bits it ignores are a fair coin; that is where the 1/2 comes from.
+    A slot with a masked operand decodes to a fixed symbol. Over all words, the bits that it ignores are fair coins,
+    which gives the 1/2 of the formula.
     """
     words, mask = _words(model), model.token[model.mask or ""]
     frame = RunSetup(model, words, FastEngine())
@@ -254,52 +258,52 @@ def uniform_accuracy(model: Model) -> Fraction:
         return np.where(np.arange(model.padding) == order[-1], symbols, before)
 
     accept = model.token[model.accept]
-    right = total = 0
+    correct = total = 0
     for order in permutations(range(model.padding)):
-        said = (canvas(order)[:, -1] == accept).astype(int)
-        right += int((said == _parities(model, words)).sum())
+        accepted = (canvas(order)[:, -1] == accept).astype(int)
+        correct += int((accepted == _parities(model, words)).sum())
         total += len(words)
-    return Fraction(right, total)
+    return Fraction(correct, total)
 
 
 def sampled_runs(effort: Effort, length: int) -> int:
-    """Runs of `--planner uniform:1 --sample` against the exact chance, within the tail of a binomial law."""
+    """Compare runs of `--planner uniform:1 --sample` with the exact chance of a correct answer; return their number."""
     model = parity(length)
     word = [0] * (length - 1) + [1]
     laws = model_conditionals(model, word, engine=FastEngine(), sampled=True)
-    true = model.accept if sum(word) % 2 == 0 else model.reject
-    chance = _chance(model, laws, true)
+    answer = model.accept if sum(word) % 2 == 0 else model.reject
+    chance = _chance_of_answer(model, laws, answer)
     runs = effort.of(400)
-    right = sum(
+    correct = sum(
         run(model, word, engine=FastEngine(), tape=Tape(s), planner=Uniform(1, Tape(s)), canvas=False).output[-1]
-        == true
+        == answer
         for s in range(runs)
     )
-    require(tail(runs, right, chance) > UNLIKELY, f"{right} of {runs} runs are right, expected {chance}")
+    require(tail(runs, correct, chance) > UNLIKELY, f"{correct} of {runs} runs are right, expected {chance}")
     return runs
 
 
-def _chance(model: Model, laws: Conditionals, true: str) -> Fraction:
-    """Return the exact probability that uniform unmasking with sampling ends with the right answer."""
+def _chance_of_answer(model: Model, laws: Conditionals, answer: str) -> Fraction:
+    """Return the exact probability that uniform unmasking with sampling ends with this answer."""
 
     @cache
-    def right(context: Canvas) -> Fraction:
+    def chance(context: Canvas) -> Fraction:
         masked = [i for i, s in enumerate(context) if s == model.mask]
         if not masked:
-            return Fraction(int(context[-1] == true))
+            return Fraction(int(context[-1] == answer))
         law = laws(context)
         total = Fraction(0)
         for i in masked:
             for symbol, p in law[i].items():
                 if p:
-                    total += p * right((*context[:i], symbol, *context[i + 1 :]))
+                    total += p * chance((*context[:i], symbol, *context[i + 1 :]))
         return total / len(masked)
 
-    return right(tuple([model.mask or ""] * model.padding))
+    return chance(tuple([model.mask or ""] * model.padding))
 
 
 def imperfect_slots(length: int) -> int:
-    """E2: over the contexts of the true canvas, the predictor is imperfect exactly at slots with a masked factor."""
+    """Check that in contexts of the true canvas the predictor is imperfect exactly at slots with a masked factor."""
     model, cases = parity(length), 0
     tree = factors(length)
     elements, mask = model.input_symbols, model.mask or ""
@@ -335,17 +339,17 @@ def _parities(model: Model, words: np.ndarray) -> np.ndarray:
     return (words.sum(axis=1) % 2 == 0).astype(int) if model.input_symbols else words
 
 
-# The check of fig:expression-tree: what every step writes, for its word, other words and other shapes.
+# The check of fig:expression-tree: the symbols of every step, for the figure's word, other words and other shapes.
 
 
 FIGURE = "expr:(a+b)*(c+d)-e"
 WRITTEN = ("5*5-6=", "25-6=", "19")
-OTHERS = ("expr:a-b-c-d in -1..1", "expr:a*(b+c*(d-e)) in 0..2", "expr:(a+b)*(c+d)-e in 0..4 compact")
+OTHER_SHAPES = ("expr:a-b-c-d in -1..1", "expr:a*(b+c*(d-e)) in 0..2", "expr:(a+b)*(c+d)-e in 0..4 compact")
 ALL: tuple[Kind, ...] = ("mdm", "smdm", "topk", "plt", "pcot", "cot")
 
 
 def figure(effort: Effort) -> Evidence:
-    """Check the word of the figure, symbol by symbol, then words of its shape and of others, for every kind."""
+    """Check the word of the figure, symbol by symbol, then words of its shape and of other shapes, for every kind."""
     diffusion, chain = (compile_problem(FIGURE, kind) for kind in ("mdm", "cot"))
     sizes = (diffusion.length, diffusion.padding, diffusion.steps, chain.steps)
     require(sizes == (14, 11, 3, 11), f"the figure has N, P, T and the chain's T of {sizes}")
@@ -355,7 +359,7 @@ def figure(effort: Effort) -> Evidence:
         require(written == WRITTEN[step], f"step {step + 1} writes {written}, not {WRITTEN[step]}")
     require("".join(line.output) == "".join(WRITTEN), f"the chain of thought writes {''.join(line.output)}")
     cases = 2
-    for problem in (FIGURE, *OTHERS):
+    for problem in (FIGURE, *OTHER_SHAPES):
         depth = ExpressionProblem(problem.removeprefix("expr:")).shape.depth
         for kind in ALL:
             model = compile_problem(problem, kind)

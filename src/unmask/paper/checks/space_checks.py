@@ -1,7 +1,7 @@
-"""Checks behind cor:mdm-lt-equivalence: a one-tape machine in S + 1 slots, and the space of looped transformers.
+"""Checks for cor:mdm-lt-equivalence: a one-tape machine in S + 1 slots, and the space of looped transformers.
 
-The left side of the corollary contains what a machine with S cells decides in any number of steps. The right side has
-fewer bits, and its runs repeat themselves: only the number of loops modulo the period matters.
+The left side of the corollary contains all languages that a machine with S cells decides, in any number of steps. The
+right side has fewer bits, so its runs are periodic: only the number of loops modulo the period matters.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ STATES = ("carry", "back", "home", "yes")
 
 
 def _moved(cell: tuple[str, str | None]) -> tuple[str, str | None, int]:
-    """Return (symbol, state, direction) of a cell after the step of the machine; a missing entry means: stay."""
+    """Return (symbol, state, direction) of a cell after a step of the machine; without a move, the cell stays."""
     symbol, state = cell
     return (symbol, None, 0) if state is None else MOVES.get((state, symbol), (symbol, state, 0))
 
@@ -54,8 +54,8 @@ def tape_program(steps: int) -> System:
     def head_from(direction: int):
         return lambda cell: _moved(cell)[1] if _moved(cell)[2] == direction else None
 
-    def next_cell(own, from_left, from_right):
-        symbol, state, direction = _moved(own)
+    def next_cell(cell, from_left, from_right):
+        symbol, state, direction = _moved(cell)
         return symbol, from_left or from_right or (state if direction == 0 else None)
 
     outside = (BLANK, None)
@@ -81,7 +81,7 @@ def machine_steps(word: Sequence[str]) -> int:
 
 
 def machine_in_slots(effort: Effort) -> Evidence:
-    """The counter accepts in the predicted pass, for every word; S cells take S + 1 slots and 2^Ω(S) passes."""
+    """Check that the counter accepts every word in the predicted pass; S cells take S + 1 slots and 2^Ω(S) passes."""
     cases, lengths = 0, (1, 2, 3) if effort.percent >= 100 else (1, 2)
     slowest = {}
     for length in lengths:
@@ -94,9 +94,9 @@ def machine_in_slots(effort: Effort) -> Evidence:
                 model = compile_program(tape_program(steps), "mdm", length=length)
                 require(model.padding == length + 3, f"{length + 2} cells take {model.padding} slots")
                 tokens = np.array([[model.token[letter] for letter in word]])
-                said = int(answers(model, tokens, engine=FastEngine()).accepted[0])
+                answer = int(answers(model, tokens, engine=FastEngine()).accepted[0])
                 require(model.steps == steps, f"{steps} steps take {model.steps} passes")
-                require(said == accepted, f"after {steps} steps on {''.join(word)} the answer is {said}")
+                require(answer == accepted, f"after {steps} steps on {''.join(word)} the answer is {answer}")
                 cases += 1
     require(all(steps >= 2**length for length, steps in slowest.items()), f"the counter is fast: {slowest}")
     return Evidence(
@@ -107,7 +107,7 @@ def machine_in_slots(effort: Effort) -> Evidence:
 
 
 def periodic_loops(effort: Effort) -> Evidence:
-    """Random looped transformers: streams repeat, and T loops answer like the same number modulo the period."""
+    """Check random looped transformers: streams repeat, and the answer depends on T modulo the period."""
     cases, seeds, longest = 0, effort.of(12), 0
     for seed, length in product(range(seeds), (1, 2)):
         model = random_model(seed, "plt", length, precision=1, padding=1, steps=1, layers=1, width=3, stochastic=False)
@@ -129,7 +129,7 @@ def periodic_loops(effort: Effort) -> Evidence:
 
 
 def _stream_bits(model: Model) -> int:
-    """Return the bits of a residual stream: rows × width × bits of a number of F_p."""
+    """Return the number of bits of a residual stream: rows × width × bits of a number of F_p."""
     transformer = model.transformers["model"]
     numbers = 2 * 4**model.precision.p - 1
     return (model.length + model.padding) * transformer.width * numbers.bit_length()
@@ -144,9 +144,9 @@ def _cycle(model: Model, word: Sequence[int]) -> tuple[int, int]:
     frame = RunSetup(model, np.array([word]), ReferenceEngine())
     session, (first, last, _) = frame.session("model"), model.loop
     stream = session.layers(session.embed(frame.before(frame.copies(model.pad, model.padding))), 0, first)
-    seen: dict[bytes, int] = {}
-    while stream.tobytes() not in seen:
-        seen[stream.tobytes()] = len(seen)
+    loops_before: dict[bytes, int] = {}
+    while stream.tobytes() not in loops_before:
+        loops_before[stream.tobytes()] = len(loops_before)
         stream = session.layers(stream, first, last)
-    start = seen[stream.tobytes()]
-    return start, len(seen) - start
+    start = loops_before[stream.tobytes()]
+    return start, len(loops_before) - start

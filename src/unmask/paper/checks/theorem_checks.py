@@ -1,4 +1,4 @@
-"""Checks of the simulations: random saturating sources through the real converters, the whole aligned state."""
+"""Checks of the conversions between frameworks: random saturating sources, and all aligned states after every step."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from unmask.testing import random_model
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import all_words, cached_model, sample_words
 from unmask.theorems.alignment import aligned_difference
-from unmask.theorems.all_theorems import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS, with_option
+from unmask.theorems.all_theorems import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS, theorem_with_option
 from unmask.theorems.conversion_checks import (
     check_source,
     check_theorem,
@@ -33,7 +33,7 @@ PRECISIONS = (2, 3)
 
 
 def built(stem: str) -> Theorem:
-    """Return the theorem of a stem."""
+    """Return the theorem with this stem; raise `NotBuilt` if there is none."""
     theorem = _theorem(stem)
     assert isinstance(theorem, Theorem)
     return theorem
@@ -48,7 +48,7 @@ def converter(
     growth: bool = True,
     **sizes: Any,
 ) -> Check:
-    """Random models of the source kind, as many for every p: the whole state after every step, the price."""
+    """Return the check of a converter on random models, the same number for every p: all aligned states, the price."""
 
     def check(effort: Effort) -> Evidence:
         theorem, drawn_seeds = built(stem), range(effort.of(seeds))
@@ -64,15 +64,16 @@ def converter(
             )
             if wrong:
                 first = wrong[0]
-                raise Refuted(f"{stem}: random:{first.seed} at p = {precision} on {first.word}: {first.what}")
+                raise Refuted(f"{stem}: random:{first.seed} at p = {precision} on {first.word}: {first.difference}")
         sources = [
             cached_model(seed, theorem.source, lengths[seed % len(lengths)], precision=precision, **sizes)
             for precision in precisions
             for seed in drawn_seeds
         ]
         return Evidence(
-            f"{len(sources)} random models through {stem}, two words each: every aligned state, the price, no division "
-            f"by zero; {sizes_of(sources)}, p = {', '.join(map(str, precisions))}, {seeds_of(drawn_seeds)}",
+            f"{len(sources)} random models through {stem}, two words each: every aligned state, the size within its "
+            f"bound, no division by zero; {sizes_of(sources)}, p = {', '.join(map(str, precisions))}, "
+            f"{seeds_of(drawn_seeds)}",
             len(sources),
         )
 
@@ -80,7 +81,7 @@ def converter(
 
 
 def fewer_slots(stem: str, than: str, *, lengths: tuple[int, ...] = (8, 16, 32, 64)) -> Check:
-    """Compare the prices of two conversions of the same random chains, both within their bounds."""
+    """Return the check that one conversion of random chains has fewer slots than another, both within their bounds."""
 
     def check(effort: Effort) -> Evidence:
         theorem, other = built(stem), built(than)
@@ -90,10 +91,11 @@ def fewer_slots(stem: str, than: str, *, lengths: tuple[int, ...] = (8, 16, 32, 
             for seed in range(effort.of(2))
         ]
         for source in sources:
-            ours, theirs = (Price.of(one.convert(source).model) for one in (theorem, other))
-            require(ours.within(theorem.bound(source)), f"{stem} at N = {source.length}: {ours}")
-            require(theirs.within(other.bound(source)), f"{than} at N = {source.length}: {theirs}")
-            require(ours.padding < theirs.padding, f"N = {source.length}: {ours.padding} and {theirs.padding} slots")
+            price, other_price = (Price.of(each.convert(source).model) for each in (theorem, other))
+            require(price.within(theorem.bound(source)), f"{stem} at N = {source.length}: {price}")
+            require(other_price.within(other.bound(source)), f"{than} at N = {source.length}: {other_price}")
+            slots, other_slots = price.padding, other_price.padding
+            require(slots < other_slots, f"N = {source.length}: {slots} and {other_slots} slots")
         return Evidence(
             f"{len(sources)} random chains through {stem} and {than}: both within their bounds, fewer slots by {stem}; "
             f"{sizes_of(sources)}, p = 1",
@@ -104,7 +106,7 @@ def fewer_slots(stem: str, than: str, *, lengths: tuple[int, ...] = (8, 16, 32, 
 
 
 def at_most_n_slots(effort: Effort) -> Evidence:
-    """Chains of ⌈log2 N⌉ steps become models of as many steps with at most N slots: N = 6 … 64."""
+    """Check that chains of ⌈log2 N⌉ steps become models with ⌈log2 N⌉ steps and at most N slots, for N = 6 … 64."""
     theorem, lengths = built("cot_to_mdm_mirrored"), range(6, 65) if effort.percent >= 100 else (6, 9, 64)
     for n in lengths:
         source = cached_model(n, "cot", n, precision=1, steps=(n - 1).bit_length(), layers=1, width=3)
@@ -122,7 +124,7 @@ def at_most_n_slots(effort: Effort) -> Evidence:
 
 
 def sizes_of(sources: Sequence[Model]) -> str:
-    """Describe which N, T and P were drawn."""
+    """Describe the ranges of N, T and P of some models."""
     measured = {
         "N": [source.length for source in sources],
         "T": [source.steps for source in sources],
@@ -141,15 +143,15 @@ def seeds_of(seeds: range) -> str:
 
 
 def same_tape(stem: str, *, seeds: int) -> Check:
-    """The same with a noise tape: the same path."""
+    """Return the check that a conversion follows the same path as its source with the same noise tape."""
 
     def check(effort: Effort) -> Evidence:
         drawn_seeds = range(effort.of(seeds))
         wrong = check_theorem(built(stem), drawn_seeds, precision=2, sampled=True, engine=FastEngine())
         if wrong:
-            raise Refuted(f"{stem}: random:{wrong[0].seed} with a tape, on {wrong[0].word}: {wrong[0].what}")
+            raise Refuted(f"{stem}: random:{wrong[0].seed} with a tape, on {wrong[0].word}: {wrong[0].difference}")
         return Evidence(
-            f"{len(drawn_seeds)} random models through {stem} with and without one tape for both, p = 2, "
+            f"{len(drawn_seeds)} random models through {stem}, without a tape and with the same tape for both, p = 2, "
             f"{seeds_of(drawn_seeds)}",
             len(drawn_seeds),
         )
@@ -158,7 +160,7 @@ def same_tape(stem: str, *, seeds: int) -> Check:
 
 
 def of_transformers(stem: str, attention: Attention, *, seeds: int = 60) -> Check:
-    """Random transformers: every row after every source layer, the logits, the price; p = 1, 2, 3."""
+    """Return the check of a theorem about single transformers: every row after every layer, the logits, the price."""
 
     def check(effort: Effort) -> Evidence:
         theorem, rows, divided = _theorem(stem), [], 0
@@ -173,7 +175,7 @@ def of_transformers(stem: str, attention: Attention, *, seeds: int = 60) -> Chec
             divided += dividing
         return Evidence(
             f"{len(rows)} random transformers of one or two layers through {stem}, on two words each: every row after "
-            f"every layer, the logits, the price; {divided} divide by zero, and so does what they become; "
+            f"every layer, the logits, the size within its bound; {divided} divide by zero, as do their conversions; "
             f"N = {min(rows)} … {max(rows)}, p = 1 … 3, {seeds_of(drawn_seeds)}",
             len(rows),
         )
@@ -182,7 +184,7 @@ def of_transformers(stem: str, attention: Attention, *, seeds: int = 60) -> Chec
 
 
 def topk_by_threshold(effort: Effort) -> Evidence:
-    """The converse, for models without k; a model that ranks with a fixed k < P is refused."""
+    """Check topk_to_mdm on models without k; it must refuse a model that ranks with a fixed k < P."""
     theorem, sources = built("topk_to_mdm"), []
     drawn_seeds = range(effort.of(90))
     for seed in drawn_seeds:
@@ -201,13 +203,14 @@ def topk_by_threshold(effort: Effort) -> Evidence:
     require(sources, "no random model chooses by its threshold")
     return Evidence(
         f"{len(sources)} random topk models without k through topk_to_mdm, two words each, {sizes_of(sources)}, "
-        f"p = 2, 3; the other {len(drawn_seeds) - len(sources)} of {seeds_of(drawn_seeds)} rank, and are refused",
+        f"p = 2, 3; the other {len(drawn_seeds) - len(sources)} of {seeds_of(drawn_seeds)} rank their slots and are "
+        "refused",
         len(sources),
     )
 
 
 def chain(kinds: str, stems: Sequence[str], *, seeds: int, **sizes: Any) -> Check:
-    """Conversions one after the other, from random models: the last symbol on every word, every price."""
+    """Return the check of several conversions, one after the other: the last symbol on every word, and every price."""
 
     def check(effort: Effort) -> Evidence:
         cases, sources = 0, []
@@ -222,8 +225,8 @@ def chain(kinds: str, stems: Sequence[str], *, seeds: int, **sizes: Any) -> Chec
                 )
                 last = conversion.model
             for word in all_words(source).tolist():
-                ours, theirs = _last_symbol(source, word), _last_symbol(last, word)
-                require(ours == theirs, f"random:{seed} on {source.symbols(word)}: {ours!r} became {theirs!r}")
+                expected, actual = _last_symbol(source, word), _last_symbol(last, word)
+                require(actual == expected, f"random:{seed} on {source.symbols(word)}: {expected!r} became {actual!r}")
                 cases += 1
             sources.append(source)
         return Evidence(
@@ -236,13 +239,13 @@ def chain(kinds: str, stems: Sequence[str], *, seeds: int, **sizes: Any) -> Chec
 
 
 def exact_slots(effort: Effort) -> Evidence:
-    """PLT → MDM: a packed conversion has (N + P)·D slots; models of small N, and the formula up to N = 64."""
+    """Check that plt_to_mdm_packed has exactly (N + P)·D slots: models of small N, and the formula up to N = 64."""
     theorem, cases = built("plt_to_mdm_packed"), 0
     for seed, length in product(range(effort.of(20)), (1, 2, 3)):
         model = random_model(seed, "plt", length, padding=1, stochastic=False)
-        size, made = SourceSize.of(model), theorem.convert(model).model
+        size, result = SourceSize.of(model), theorem.convert(model).model
         slots = size.rows * size.model.width
-        require(made.padding == slots, f"random:{seed} of N = {length}: {made.padding} slots instead of {slots}")
+        require(result.padding == slots, f"random:{seed} of N = {length}: {result.padding} slots instead of {slots}")
         for longer in range(length, 65):
             slots = (size.begin + longer + size.padding) * size.model.width
             formula = theorem.most(replace(size, length=longer)).padding
@@ -254,7 +257,7 @@ def exact_slots(effort: Effort) -> Evidence:
 
 
 def distance_of_noise(effort: Effort) -> Evidence:  # noqa: ARG001
-    """What a noise slot of plt_to_mdm draws, against the noise: the distance is what the statement says."""
+    """Check that the distance between the law of a noise slot of plt_to_mdm and the noise is below the stated bound."""
     for p, most in ((1, Fraction("0.296")), (2, Fraction("0.0991")), (3, Fraction("0.0234"))):
         distance = noise_distance(Precision(p))
         require(0 < distance < most, f"the distance is {rounded_up(distance)} at p = {p}, not below {most}")
@@ -262,7 +265,7 @@ def distance_of_noise(effort: Effort) -> Evidence:  # noqa: ARG001
 
 
 def hops(source: Model, stems: Sequence[str]) -> Iterator[tuple[Model, Theorem, Conversion]]:
-    """(what goes in, by which theorem, what comes out) along a chain."""
+    """Yield (source, theorem, conversion) along a chain of conversions."""
     for stem in stems:
         theorem = built(stem)
         conversion = theorem.convert(source)
@@ -271,7 +274,7 @@ def hops(source: Model, stems: Sequence[str]) -> Iterator[tuple[Model, Theorem, 
 
 
 def with_padded_input(effort: Effort) -> Evidence:
-    """mdm_to_pcot_padded, which reads the word followed by P symbols: every step, the answer, the price."""
+    """Check mdm_to_pcot_padded, which reads the word followed by P symbols: every step, the answer, the price."""
     theorem, sources = built("mdm_to_pcot_padded"), []
     drawn_seeds = range(effort.of(52))
     for seed in drawn_seeds:
@@ -280,22 +283,22 @@ def with_padded_input(effort: Effort) -> Evidence:
         require(Price.of(conversion.model).within(theorem.bound(source)), f"random:{seed} costs more than its bound")
         padding = [len(source.vocabulary)] * source.padding
         for word in sample_words(source, Draws(seed, 1), 2).tolist():
-            ours = run(source, word, engine=FastEngine(), record=True)
-            theirs = run(conversion.model, word + padding, engine=FastEngine(), record=True)
-            wrong = aligned_difference(ours, theirs, conversion.alignment, conversion.model.aliases)
+            trace = run(source, word, engine=FastEngine(), record=True)
+            converted_trace = run(conversion.model, word + padding, engine=FastEngine(), record=True)
+            wrong = aligned_difference(trace, converted_trace, conversion.alignment, conversion.model.aliases)
             require(wrong is None, f"mdm_to_pcot_padded: random:{seed} on {source.symbols(word)}: {wrong}")
-            last = conversion.model.plain(theirs.output[-1:]), source.plain(ours.output[-1:])
-            require(last[0] == last[1], f"mdm_to_pcot_padded: random:{seed} on {source.symbols(word)} ends otherwise")
+            expected, last = source.plain(trace.output[-1:]), conversion.model.plain(converted_trace.output[-1:])
+            require(last == expected, f"mdm_to_pcot_padded: random:{seed} on {source.symbols(word)} ends otherwise")
         sources.append(source)
     return Evidence(
         f"{len(sources)} random models through mdm_to_pcot_padded, two padded words each: every aligned state, the "
-        f"price; {sizes_of(sources)}, p = 2, 3, {seeds_of(drawn_seeds)}",
+        f"size within its bound; {sizes_of(sources)}, p = 2, 3, {seeds_of(drawn_seeds)}",
         len(sources),
     )
 
 
 def dumped(effort: Effort) -> Evidence:
-    """The stored stream alone: what the slots hold after every step is the looped model's stream after that loop."""
+    """Check the stream that plt_to_mdm stores: after every step the slots have the looped model's stream."""
     theorem, cases, sources = built("plt_to_mdm"), 0, []
     drawn_seeds = range(effort.of(52))
     for seed in drawn_seeds:
@@ -306,18 +309,18 @@ def dumped(effort: Effort) -> Evidence:
         words = sample_words(source, Draws(seed, 1), 2).tolist()
         wrong = check_source(source, conversion, seed=seed, words=len(words), engine=FastEngine())
         require(wrong is None, f"random:{seed}: {wrong}")
-        require(conversion.alignment.copies, "the alignment says nothing of the stream")
+        require(conversion.alignment.copies, "the alignment does not cover the stream")
         cases += len(words) * source.steps
         sources.append(source)
     return Evidence(
-        f"residual streams of {len(sources)} random looped models dumped into slots, decoded and read back, after "
-        f"every loop; {sizes_of(sources)}, p = 2, 3, {seeds_of(drawn_seeds)}",
+        f"residual streams of {len(sources)} random looped models, stored in slots and read back after every loop; "
+        f"{sizes_of(sources)}, p = 2, 3, {seeds_of(drawn_seeds)}",
         cases,
     )
 
 
 def _theorem(stem: str) -> Theorem | TransformerTheorem:
-    for theorem in (*THEOREMS, *VARIANTS, *with_option(stem), *TRANSFORMER_THEOREMS):
+    for theorem in (*THEOREMS, *VARIANTS, *theorem_with_option(stem), *TRANSFORMER_THEOREMS):
         if theorem.stem == stem:
             return theorem
     raise NotBuilt(f"theorems/{stem}.py")

@@ -1,6 +1,6 @@
-"""Checks of uniformity in the equalities with circuits: both directions, by metered machines.
+"""Checks that both directions between circuits and models are uniform, with metered machines.
 
-Circuits → models: a machine prints the circuit, and the positional encoding of one model for every N calls the machine.
+Circuits → models: a machine prints the circuit, and the positional encoding of one program for every N calls it.
 Models → circuits: a machine prints the circuit of a model, given its weights.
 """
 
@@ -24,7 +24,7 @@ from unmask.problems.problem import ACCEPTED
 from unmask.programs.uniform_positions import growth, uniformity
 from unmask.testing.random_transformer import random_diffusion
 from unmask.verification.circuits.printed_extraction import printed_depth, printed_extraction
-from unmask.verification.outcomes import outcomes
+from unmask.verification.model_outcomes import outcomes
 from unmask.weights.model import Model
 
 SPARE_STEPS = 2
@@ -32,17 +32,17 @@ LONGEST = 9
 
 
 def printed(*names: str) -> Check:
-    """The check of some families: what the machine prints, the model whose positions call it, and its uniformity."""
+    """Return the check of printed circuits of some families, and of models whose positions call the machine."""
 
     def check(effort: Effort) -> Evidence:
         cases = entries = 0
         for name in names:
-            tried, compared = _one_program(name, effort)
-            cases, entries = cases + _printed_circuits(name) + tried, entries + compared
+            words, compared = _check_models(name, effort)
+            cases, entries = cases + _check_printed_circuits(name) + words, entries + compared
         return Evidence(
             f"{', '.join(names)}: circuits printed by a metered machine, on all words of up to {LONGEST} letters; one "
-            f"model for every N whose positions call the machine, also with {SPARE_STEPS} steps more; {entries} "
-            "entries compared with one program; registers of O(log N) bits enforced",
+            f"program for every N whose positions call the machine, also with {SPARE_STEPS} more steps; {entries} "
+            "entries compared with the program; registers of O(log N) bits enforced",
             cases,
         )
 
@@ -50,38 +50,37 @@ def printed(*names: str) -> Check:
 
 
 def lengths_of(name: str, most: int) -> Iterator[int]:
-    """Return the lengths of a family."""
+    """Return the lengths up to `most` for which a family is defined."""
     return (length for length in range(PRINTED[name].least, most + 1) if FAMILIES[name].fits(length))
 
 
-def _printed_circuits(name: str) -> int:
-    return sum(circuit_is_right(name, PRINTED[name], length) for length in lengths_of(name, LONGEST))
+def _check_printed_circuits(name: str) -> int:
+    return sum(check_printed_circuit(name, PRINTED[name], length) for length in lengths_of(name, LONGEST))
 
 
-def circuit_is_right(name: str, family: PrintedFamily, length: int) -> int:
-    """Check all words of a length, and compare the depth with its formula."""
+def check_printed_circuit(name: str, family: PrintedFamily, length: int) -> int:
+    """Check a printed circuit on all words of a length, and its depth; return the number of words."""
     problem, circuit = FamilyProblem(name), printed_circuit(length, family.items(length))
     require(circuit.depth <= family.depth.at(length), f"the printed circuit of {name} is too deep at N = {length}")
     words = [tuple(word) for word in product((0, 1), repeat=length)]
-    said = circuit.evaluate(np.array(words))[:, 0].tolist()
-    for word, accepted in zip(words, said, strict=True):
+    outputs = circuit.evaluate(np.array(words))[:, 0].tolist()
+    for word, accepted in zip(words, outputs, strict=True):
         text = "".join(problem.letters[bit] for bit in word)
-        right = problem.outcome(text).accepted
-        require(accepted == right, f"the printed circuit of {name} is wrong on {text}")
+        require(accepted == problem.outcome(text).accepted, f"the printed circuit of {name} is wrong on {text}")
     return len(words)
 
 
-def _one_program(name: str, effort: Effort) -> tuple[int, int]:
-    """(words tried, entries compared) of the models of one program."""
+def _check_models(name: str, effort: Effort) -> tuple[int, int]:
+    """Check the models of a family and that they come from one program; return (words tried, entries compared)."""
     family = printed_family(name, "mdm")
     models: list[Model] = []
-    found = {}
+    by_length = {}
     most = 2 if name == "reachability" else max(2, effort.of(3))  # its circuits have N^1.5 gates
     for length in (4, 9, 16)[:most]:
-        made = assembled(lambda n=length: models.append(family.model_at(n, Precision(2))))
-        found[length] = [uniformity(program) for program in made]
-    grown = growth(found)
-    require(grown.status == "uniform", f"the positions of {name} are {grown.status}: {'; '.join(grown.flaws)}")
+        programs = assembled(lambda n=length: models.append(family.model_at(n, Precision(2))))
+        by_length[length] = [uniformity(program) for program in programs]
+    formulas = growth(by_length)
+    require(formulas.status == "uniform", f"the positions of {name} are {formulas.status}: {'; '.join(formulas.flaws)}")
     cases = 0
     for model in models[:2]:
         for steps in (model.steps, model.steps + SPARE_STEPS):
@@ -96,12 +95,12 @@ SEEDS = (138, 309)
 
 
 def printed_by_counters(effort: Effort) -> Evidence:
-    """Circuits of models without pruning: all words, the depth, and that it stops growing."""
+    """Check circuits of models without pruning: on all words, their depth, and that it stops growing."""
     cases = 0
     for seed in SEEDS[: effort.of(len(SEEDS))]:
         for length, steps in ((2, 2), (3, 1)):
             model = random_diffusion(seed, length, padding=1, steps=steps)
-            cases += extraction_is_right(model, printed_extraction(model))
+            cases += check_extraction(model, printed_extraction(model))
     longer = [random_diffusion(SEEDS[0], length, padding=1, steps=1) for length in (5, 6)]
     depths = {model.length: printed_extraction(model).depth for model in longer}
     require(len(set(depths.values())) == 1, f"the depth still grows: {depths}")
@@ -113,17 +112,16 @@ def printed_by_counters(effort: Effort) -> Evidence:
     )
 
 
-def extraction_is_right(model: Model, circuit: Circuit) -> int:
-    """Check all words on which the model does not divide by zero."""
+def check_extraction(model: Model, circuit: Circuit) -> int:
+    """Check a circuit on all words on which its model does not divide by zero; return their number."""
     require(circuit.depth <= printed_depth(model), f"the printed circuit is {circuit.depth} deep")
     bits = list(product((0, 1), repeat=model.length))
     words = ["".join(model.input_symbols[bit] for bit in word) for word in bits]
-    said = circuit.evaluate(np.array(bits))[:, 0].tolist()
+    outputs = circuit.evaluate(np.array(bits))[:, 0].tolist()
     cases = 0
-    for word, accepted, right in zip(words, said, outcomes(model, words, ReferenceEngine()), strict=True):
-        if right.error is None:
-            require(
-                accepted == (right == ACCEPTED), f"the printed circuit differs from the run on {word}, which is {right}"
-            )
+    for word, accepted, outcome in zip(words, outputs, outcomes(model, words, ReferenceEngine()), strict=True):
+        if outcome.error is None:
+            agree = accepted == (outcome == ACCEPTED)
+            require(agree, f"the printed circuit differs from the run on {word}, which is {outcome}")
             cases += 1
     return cases

@@ -1,20 +1,20 @@
-"""Every lemma about a gadget, with variants that look right but are wrong."""
+"""The list of all lemmas about gadgets, with wrong variants, and the items of the paper that depend on them."""
 
 import sys
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 
 from unmask.numerics.arithmetic import Precision
-from unmask.paper.lemmas import carry_lemmas, gadget_programs, mlp_lemmas, score_lemmas, softmax_lemmas
-from unmask.paper.lemmas import mlp_lemmas as gates
-from unmask.paper.lemmas import mlp_lemmas as selection
+from unmask.paper.lemmas import gadget_programs, integer_lemmas, mlp_lemmas, score_lemmas, softmax_lemmas
 from unmask.paper.lemmas.gadget_programs import HeadDesign
 from unmask.paper.lemmas.lemma import Decide, Lemma, LemmaEvidence, LemmaOutcome, Variant, evidence
+from unmask.paper.lemmas.mlp_lemmas import FlagGate
 from unmask.paper.lemmas.score_lemmas import (
     ABOVE,
     ABOVE_FROM_THE_TOP,
-    ASKED,
     DIFFERS,
+    DIFFERS_IF_ASKED,
     LATER,
     ScoreQuestion,
     SeenOrNot,
@@ -30,7 +30,7 @@ from unmask.programs.program import ONE, B
 
 CODES = ScoreQuestion(codes(), DIFFERS)
 CARES = ScoreQuestion(cares, DIFFERS)
-OPTIONAL = ScoreQuestion(optional, ASKED)
+OPTIONAL = ScoreQuestion(optional, DIFFERS_IF_ASKED)
 POSITIONS = ScoreQuestion(positions, LATER)
 AT_MOST = SeenOrNot(rising, ABOVE)
 FROM_THE_TOP = SeenOrNot(falling, ABOVE_FROM_THE_TOP)
@@ -40,11 +40,16 @@ def _head(question: ScoreQuestion, design: HeadDesign) -> Decide:
     return partial(question.decide, design)
 
 
+def _score_columns(*pieces: gadget_programs.Piece) -> Decide:
+    """Decide a head of these pieces without a block, after any score."""
+    return _head(CODES, HeadDesign((gadget_programs.score,), after=pieces))
+
+
 def _focus(copies: int) -> HeadDesign:
     return HeadDesign((gadget_programs.score,), gadget_programs.focus(copies), copies)
 
 
-def _restricted(copies: int) -> HeadDesign:
+def _boost_focus_hide(copies: int) -> HeadDesign:
     return HeadDesign(
         (gadget_programs.score, gadget_programs.boost),
         gadget_programs.focus(copies),
@@ -53,13 +58,13 @@ def _restricted(copies: int) -> HeadDesign:
     )
 
 
-def _for_some(copies: int, hide: int) -> HeadDesign:
+def _focus_for_some(copies: int, hide: int) -> HeadDesign:
     return HeadDesign(
         (gadget_programs.score,), gadget_programs.focus_some(copies), copies, (gadget_programs.hide_from_some(hide),)
     )
 
 
-def _earlier(copies: int) -> HeadDesign:
+def _see_earlier(copies: int) -> HeadDesign:
     return HeadDesign((gadget_programs.score,), gadget_programs.see_earlier(copies), copies, tail=2)
 
 
@@ -67,20 +72,20 @@ def _at_most(copies: int, *after: gadget_programs.Piece) -> HeadDesign:
     return HeadDesign((gadget_programs.see_all,), gadget_programs.none_above(copies), after=after)
 
 
-def _none(some: bool, every: bool) -> bool:  # noqa: ARG001
+def _no_flag(some: bool, every: bool) -> bool:  # noqa: ARG001
     return not some
 
 
-def _some(some: bool, every: bool) -> bool:  # noqa: ARG001
+def _some_flag(some: bool, every: bool) -> bool:  # noqa: ARG001
     return some
 
 
-def _every(some: bool, every: bool) -> bool:  # noqa: ARG001
+def _every_flag(some: bool, every: bool) -> bool:  # noqa: ARG001
     return every
 
 
 def _both(*decisions: Decide) -> Decide:
-    """Return a decision of several statements: the outcome of the first that fails, or of all."""
+    """Decide several statements: return the outcome of the first that fails, or that of all together."""
 
     def decide(precision: Precision) -> LemmaOutcome:
         outcomes = [decision(precision) for decision in decisions]
@@ -92,29 +97,38 @@ def _both(*decisions: Decide) -> Decide:
     return decide
 
 
+def _both_signs(decide: Callable[..., LemmaOutcome], emit: gadget_programs.Emit) -> Decide:
+    return _both(partial(decide, emit), partial(decide, emit, target="negative"))
+
+
 def _argmax(emit: gadget_programs.Emit) -> Decide:
     return partial(mlp_lemmas.argmax, emit)
 
 
-def _selected(emit: gadget_programs.Emit) -> Decide:
-    return _both(partial(selection.select, emit), partial(selection.select, emit, target="negative"))
+def _threshold(emit: gadget_programs.Emit) -> Decide:
+    return partial(mlp_lemmas.each_column, emit, mlp_lemmas.is_positive)
 
 
-GADGETS = "programs/gadgets"
-LOGIC, INTEGERS = f"{GADGETS}/mlp.py", f"{GADGETS}/integers.py"
+def _integers(emit: gadget_programs.Emit, operation: integer_lemmas.Operation) -> Decide:
+    return partial(integer_lemmas.decide, emit, operation)
+
+
+ATTENTION, MLP, INTEGERS, WHOLE_LAYERS = (
+    f"programs/gadgets/{name}.py" for name in ("attention", "mlp", "integers", "whole_layers")
+)
 
 LEMMAS: tuple[Lemma, ...] = (
     Lemma(
         "EQ",
         "For codes of any number of bits the score is 0 if they are equal and exactly -B if not; a row without a code "
-        "(all 0) is equal to none. After it, HIDE needs its column once.",
-        f"{GADGETS}/attention.py",
+        "(all 0) is not equal to any code. After EQ, HIDE needs its column only once.",
+        ATTENTION,
         _both(
             _head(softmax_lemmas.EQ, HeadDesign(block=gadget_programs.eq)),
             _head(softmax_lemmas.EQ, HeadDesign(block=gadget_programs.eq, after=(gadget_programs.hide(1),))),
         ),
         (
-            Variant("B·a_i·b_i alone", _head(CODES, HeadDesign(block=gadget_programs.eq_without_ones))),
+            Variant("only B·a_i·b_i", _head(CODES, HeadDesign(block=gadget_programs.eq_without_ones))),
             Variant("[B/2] for B, exponentials", _head(CODES, HeadDesign(block=gadget_programs.eq_in_halves))),
         ),
         most=8,
@@ -129,25 +143,25 @@ LEMMAS: tuple[Lemma, ...] = (
     ),
     Lemma(
         "ENCODED",
-        "The query forms of a number in one-hot code of any width are its signed bits times B; 0 without a number.",
-        f"{GADGETS}/attention.py",
+        "The query forms of a number in one-hot code of any width are its signed bits times B, and 0 for no number.",
+        ATTENTION,
         score_lemmas.encoded,
         most=8,
     ),
     Lemma(
         "LOOKUP",
-        "Among any number of rows of which one has the code: Z = 1, its weight is 1, the others' 0, and any value of "
-        "F_p, in any number of columns, is copied exactly.",
-        f"{GADGETS}/attention.py",
+        "If exactly one of any number of rows has the code: Z = 1, its weight is 1, the others' are 0, and any value "
+        "of F_p, in any number of columns, is copied exactly.",
+        ATTENTION,
         softmax_lemmas.lookup,
         (Variant("two rows with the code, of the same value", partial(softmax_lemmas.lookup, matches=2)),),
         most=8,
     ),
     Lemma(
         "FOCUS, two copies",
-        "For every score before and codes of any number of bits: the exponential stays as it is if they are equal, "
-        "else it becomes 0.",
-        f"{GADGETS}/attention.py",
+        "For every score before and codes of any number of bits: the exponential does not change if they are equal, "
+        "and becomes 0 if not.",
+        ATTENTION,
         _head(CODES, _focus(2)),
         (Variant("one copy", _head(CODES, _focus(1))),),
         least=2,
@@ -156,17 +170,17 @@ LEMMAS: tuple[Lemma, ...] = (
     Lemma(
         "FOCUS, three copies",
         "The same, from p = 1 on.",
-        f"{GADGETS}/attention.py",
+        ATTENTION,
         _head(CODES, _focus(3)),
         (Variant("two copies, p = 1", _head(CODES, _focus(2))),),
         most=8,
     ),
     Lemma(
         "FOCUS with care bits, two copies",
-        "The same for keys that ask for some bits of the query's code and do not care for the others; then HIDE.",
+        "The same for keys that require some bits of the query's code and do not care about the others; then HIDE.",
         "programs/simulation.py",
-        _head(CARES, _earlier(2)),
-        (Variant("one copy", _head(CARES, _earlier(1))),),
+        _head(CARES, _see_earlier(2)),
+        (Variant("one copy", _head(CARES, _see_earlier(1))),),
         least=2,
         most=8,
     ),
@@ -174,49 +188,48 @@ LEMMAS: tuple[Lemma, ...] = (
         "FOCUS with care bits, three copies",
         "The same, from p = 1 on.",
         "programs/simulation.py",
-        _head(CARES, _earlier(3)),
+        _head(CARES, _see_earlier(3)),
         most=8,
     ),
     Lemma(
         "FOCUS for some, HIDE from some",
-        "FOCUS as often as p asks for, where queries that do not ask see every key and keys that do not care are seen "
-        "by every query; then HIDE from the flagged queries alone.",
-        f"{GADGETS}/attention.py",
-        lambda precision: OPTIONAL.decide(_for_some(focus_copies(precision.p), 2), precision),
+        "FOCUS with the number of copies that p requires, where queries that do not ask see every key and keys that do "
+        "not care are seen by every query; then HIDE only from the flagged queries.",
+        ATTENTION,
+        lambda precision: OPTIONAL.decide(_focus_for_some(focus_copies(precision.p), 2), precision),
         (
-            Variant("one copy of FOCUS", _head(OPTIONAL, _for_some(1, 2))),
-            Variant("HIDE once", lambda precision: OPTIONAL.decide(_for_some(focus_copies(precision.p), 1), precision)),
+            Variant("one copy of FOCUS", _head(OPTIONAL, _focus_for_some(1, 2))),
+            Variant(
+                "HIDE once",
+                lambda precision: OPTIONAL.decide(_focus_for_some(focus_copies(precision.p), 1), precision),
+            ),
         ),
         most=8,
     ),
     Lemma(
         "HIDE",
-        "For every score before: the exponential of a flagged key is 0, that of another stays as it is.",
-        f"{GADGETS}/attention.py",
-        _head(CODES, HeadDesign((gadget_programs.score,), after=(gadget_programs.hide(2),))),
+        "For every score before: the exponential of a flagged key is 0, that of any other key does not change.",
+        ATTENTION,
+        _score_columns(gadget_programs.hide(2)),
         (
-            Variant("once", _head(CODES, HeadDesign((gadget_programs.score,), after=(gadget_programs.hide(1),)))),
+            Variant("once", _score_columns(gadget_programs.hide(1))),
             Variant("without BOOST, all keys hidden", softmax_lemmas.division_by_zero),
         ),
         most=8,
     ),
     Lemma(
         "HIDE LATER",
-        "For any number of positions: keys beyond the query's position have exponential 0, the others keep theirs.",
-        f"{GADGETS}/attention.py",
+        "For any number of positions: the exponentials of keys after the query's position are 0, the others do not "
+        "change.",
+        ATTENTION,
         _head(POSITIONS, HeadDesign((gadget_programs.score,), gadget_programs.hide_later, 2)),
-        (
-            Variant(
-                "once",
-                _head(POSITIONS, HeadDesign((gadget_programs.score,), gadget_programs.hide_later_once)),
-            ),
-        ),
+        (Variant("once", _head(POSITIONS, HeadDesign((gadget_programs.score,), gadget_programs.hide_later_once))),),
         most=8,
     ),
     Lemma(
         "BOOST",
-        "For every score before: a flagged query scores B on every key, another keeps its scores.",
-        f"{GADGETS}/attention.py",
+        "For every score before: a flagged query scores B on every key, any other query keeps its scores.",
+        ATTENTION,
         _head(
             ScoreQuestion(codes(), DIFFERS, exactly=True), HeadDesign((gadget_programs.score, gadget_programs.boost))
         ),
@@ -225,32 +238,32 @@ LEMMAS: tuple[Lemma, ...] = (
     ),
     Lemma(
         "BOOST, FOCUS, HIDE",
-        "In this order in one head, with three copies of FOCUS at p = 1 and two else, for every score before: 0 on "
-        "keys that are hidden or have another code; elsewhere B for a flagged query, else the exponential as it was.",
-        f"{GADGETS}/attention.py",
-        lambda precision: CODES.decide(_restricted(focus_copies(precision.p)), precision),
-        (Variant("two copies of FOCUS, p = 1", _head(CODES, _restricted(2))),),
+        "In this order in one head, with three copies of FOCUS for p = 1 and two otherwise, for every score before: "
+        "the exponential of a key that is hidden or has another code is 0. On other keys it is B for a flagged query, "
+        "and otherwise does not change.",
+        ATTENTION,
+        lambda precision: CODES.decide(_boost_focus_hide(focus_copies(precision.p)), precision),
+        (Variant("two copies of FOCUS, p = 1", _head(CODES, _boost_focus_hide(2))),),
         most=8,
     ),
     Lemma(
         "VISIBLE ROWS",
-        "Softmax and the sum of values over any number of rows, hidden ones among them, are those over the visible "
-        "rows alone.",
+        "Softmax and the sum of values over any number of rows, some of them hidden, are those over the visible rows.",
         "engines/reference.py",
         softmax_lemmas.visible_rows_alone,
     ),
     Lemma(
         "DETECT",
         "For any number of rows with score 0: THRESH of the average of flags is 1 if and only if some flag is 1.",
-        "programs/gadgets/whole_layers.py",
+        WHOLE_LAYERS,
         softmax_lemmas.detection,
         (Variant("codes 0 and 1/2", lambda precision: softmax_lemmas.detection(precision, code=precision.one // 2)),),
     ),
     Lemma(
         "EMPTY",
-        "For any number of rows with any scores before, one of which is the sentinel: 1 if no other row has an "
+        "For any number of rows, one of them the sentinel, with any scores before: 1 if no other row has an "
         "exponential above 0, else 0.",
-        "programs/gadgets/whole_layers.py",
+        WHOLE_LAYERS,
         partial(softmax_lemmas.sees_nothing, gadget_programs.empty),
         (
             Variant("the sentinel scores 0", partial(softmax_lemmas.sees_nothing, gadget_programs.empty_at_zero)),
@@ -260,9 +273,9 @@ LEMMAS: tuple[Lemma, ...] = (
     ),
     Lemma(
         "AT MOST",
-        "For numbers of any number of bits the score is exactly B if the key's is at most the query's, and exactly -B "
-        "if not; after HIDE -B on hidden keys, too.",
-        f"{GADGETS}/attention.py",
+        "For numbers of any number of bits the score is exactly B if the key's number is at most the query's, and "
+        "exactly -B if not; after HIDE it is -B on hidden keys, too.",
+        ATTENTION,
         _both(_head(AT_MOST, _at_most(2)), _head(AT_MOST, _at_most(2, gadget_programs.hide(2)))),
         (
             Variant("each column once", _head(AT_MOST, _at_most(1))),
@@ -273,9 +286,9 @@ LEMMAS: tuple[Lemma, ...] = (
     ),
     Lemma(
         "LATEST",
-        "For any number of rows with score B, of which some have one of two flags, and every flag stands in two rows, "
-        "one behind the other: B if the last flag is the first of the two, -B if it is the other, 0 without a flag.",
-        f"{GADGETS}/attention.py",
+        "For any number of rows with score B, some of which have one of two flags, each flag in two consecutive rows: "
+        "B if the last flag is of the first kind, -B if it is of the second, 0 without flags.",
+        ATTENTION,
         softmax_lemmas.latest,
         (Variant("one row for every flag", partial(softmax_lemmas.latest, rows=1)),),
         most=8,
@@ -283,81 +296,71 @@ LEMMAS: tuple[Lemma, ...] = (
     Lemma(
         "NOR",
         "ReLU(1 - Σ x_i) is NOR of any number of flags, as a hidden unit and as an output column, in any order.",
-        LOGIC,
-        _both(
-            gates.FlagGate(gadget_programs.nor, _none).decide, gates.FlagGate(gadget_programs.outer_nor, _none).decide
-        ),
+        MLP,
+        _both(FlagGate(gadget_programs.nor, _no_flag).decide, FlagGate(gadget_programs.outer_nor, _no_flag).decide),
         (
-            Variant("an OR as the sum of flags", gates.FlagGate(gadget_programs.plain_or, _some).decide),
-            Variant("weights -2^-p", gates.FlagGate(gadget_programs.scaled_nor, _none).decide),
+            Variant("an OR as the sum of flags", FlagGate(gadget_programs.plain_or, _some_flag).decide),
+            Variant("weights -2^-p", FlagGate(gadget_programs.scaled_nor, _no_flag).decide),
         ),
     ),
     Lemma(
         "AND",
-        "ReLU(x - Σ y_i) is x and none of any number of flags y_i, wherever x stands among them.",
-        LOGIC,
-        partial(gates.conjunction, gadget_programs.conjunction),
-        (Variant("textbook, ReLU(Σ x_i - (k - 1))", gates.FlagGate(gadget_programs.textbook_and, _every).decide),),
+        "ReLU(x - Σ y_i) is x ∧ ¬y_1 ∧ … ∧ ¬y_k for any number k of flags, in any order of the columns.",
+        MLP,
+        partial(mlp_lemmas.conjunction, gadget_programs.conjunction),
+        (Variant("textbook, ReLU(Σ x_i - (k - 1))", FlagGate(gadget_programs.textbook_and, _every_flag).decide),),
     ),
     Lemma(
         "THRESH",
         "[x > 0] for every number x, in any number of columns.",
-        f"{GADGETS}/mlp.py",
-        partial(mlp_lemmas.each_column, gadget_programs.threshold, mlp_lemmas.is_positive),
+        MLP,
+        _threshold(gadget_programs.threshold),
         (
-            Variant(
-                "one unit", partial(mlp_lemmas.each_column, gadget_programs.threshold_once, mlp_lemmas.is_positive)
-            ),
-            Variant(
-                "factor 1", partial(mlp_lemmas.each_column, gadget_programs.threshold_by_one, mlp_lemmas.is_positive)
-            ),
+            Variant("one unit", _threshold(gadget_programs.threshold_once)),
+            Variant("factor 1", _threshold(gadget_programs.threshold_by_one)),
         ),
         most=8,
     ),
-    Lemma("ONEHOT", "[x = v] for all numbers x and v.", f"{GADGETS}/mlp.py", mlp_lemmas.one_hot),
+    Lemma("ONEHOT", "[x = v] for all numbers x and v.", MLP, mlp_lemmas.one_hot),
     Lemma(
         "ARGMAX",
-        "The unit vector of the largest of any number of numbers, the lowest index winning ties.",
-        f"{GADGETS}/mlp.py",
+        "The unit vector of the largest of any number of numbers; the lowest index wins ties.",
+        MLP,
         _argmax(gadget_programs.argmax),
         (
             Variant("factor 1", _argmax(gadget_programs.argmax_variant(factor=ONE))),
             Variant("one unit per rival", _argmax(gadget_programs.argmax_variant(copies=1))),
             Variant("factor B, one unit per rival", _argmax(gadget_programs.argmax_variant(factor=B, copies=1))),
-            Variant("ties left open", _argmax(gadget_programs.argmax_variant(ties=False))),
+            Variant("without breaking ties", _argmax(gadget_programs.argmax_variant(ties=False))),
         ),
     ),
     Lemma(
         "SELECT",
         "The two signs of entry d of any number of numbers, in any order of the columns.",
-        f"{GADGETS}/mlp.py",
-        _selected(gadget_programs.select),
-        (Variant("ReLU(x_i + B·e_i - B)", _selected(gadget_programs.select_by_adding)),),
+        MLP,
+        _both_signs(mlp_lemmas.select, gadget_programs.select),
+        (Variant("ReLU(x_i + B·e_i - B)", _both_signs(mlp_lemmas.select, gadget_programs.select_by_adding)),),
     ),
     Lemma(
         "PROJECT",
         "Entry d of any number of flags.",
-        "programs/gadgets/mlp.py",
-        partial(selection.select, gadget_programs.project, bits=True, target="y"),
+        MLP,
+        partial(mlp_lemmas.select, gadget_programs.project, bits=True, target="y"),
     ),
     Lemma(
         "GATE",
         "The two signs of x if none of any number of flags is 1, else 0, for every number x.",
-        f"{GADGETS}/mlp.py",
-        _both(
-            partial(selection.gate, gadget_programs.gate),
-            partial(selection.gate, gadget_programs.gate, target="negative"),
-        ),
+        MLP,
+        _both_signs(mlp_lemmas.gate, gadget_programs.gate),
     ),
     Lemma(
         "ADD",
         "a + b and its carry out, in dual rail, for numbers of any number of bits.",
         INTEGERS,
-        lambda precision: carry_lemmas.decide(gadget_programs.sum_of, carry_lemmas.ADDITION, precision),
+        _integers(gadget_programs.sum_of, integer_lemmas.ADDITION),
         (
             Variant(
-                "without the unit for no carry in",
-                lambda precision: carry_lemmas.decide(gadget_programs.difference_of, carry_lemmas.ADDITION, precision),
+                "without the unit for no carry in", _integers(gadget_programs.difference_of, integer_lemmas.ADDITION)
             ),
         ),
     ),
@@ -365,13 +368,13 @@ LEMMAS: tuple[Lemma, ...] = (
         "SUBTRACT",
         "a - b modulo 2^k and [a >= b], in dual rail, for numbers of any number k of bits.",
         INTEGERS,
-        lambda precision: carry_lemmas.decide(gadget_programs.difference_of, carry_lemmas.SUBTRACTION, precision),
+        _integers(gadget_programs.difference_of, integer_lemmas.SUBTRACTION),
     ),
     Lemma(
         "COMPARE",
         "[a >= b] and [a < b] in two MLPs, for numbers of any number of bits.",
         INTEGERS,
-        lambda precision: carry_lemmas.decide(gadget_programs.comparison_of, carry_lemmas.COMPARISON, precision),
+        _integers(gadget_programs.comparison_of, integer_lemmas.COMPARISON),
     ),
 )
 
@@ -400,7 +403,7 @@ CITED: dict[str, tuple[str, ...]] = {
     ),
     "lem:idenitity-dump": ("LOOKUP", "SELECT", "ONEHOT"),
 }
-"""The lemmas on which an item of the paper depends. They do not replace the item's own check."""
+"""The lemmas that an item of the paper depends on. They do not replace the item's own check."""
 
 
 @cache
@@ -415,7 +418,7 @@ def cited(label: str, most: int = 4) -> tuple[LemmaEvidence, ...]:
 
 
 def lemmas(*names: str, most: int = 4) -> tuple[LemmaEvidence, ...]:
-    """Decide these lemmas, or all if none is named, and return their evidence."""
+    """Decide the named lemmas, by default all, and return their evidence."""
     return tuple(lemma(name, most) for name in names or BY_NAME)
 
 
@@ -428,24 +431,27 @@ LARGEST = 8
 
 
 def table(decided: tuple[LemmaEvidence, ...]) -> str:
-    """Statements, then wrong variants, as two Markdown tables."""
+    """Return two Markdown tables: statements and wrong variants."""
     lines = ["| gadget | for every width | least p | decided for p = | states |", "|---|---|---|---|---|"]
-    for one in decided:
-        lines.append(f"| {one.name} | {one.statement} | {one.least} | {_span(one.holds)} | {one.states:,} |")
+    for result in decided:
+        row = f"{result.name} | {result.statement} | {result.least} | {_range_text(result.holds)} | {result.states:,}"
+        lines.append(f"| {row} |")
     lines += [
         "",
         "| gadget | wrong variant | fails at p = | shortest counterexample | replayed |",
         "|---|---|---|---|---|",
     ]
-    for one in decided:
-        for wrong in one.refutations:
+    for result in decided:
+        for wrong in result.refutations:
             text = f"p = {wrong.p}: {wrong.counterexample}"
-            lines.append(f"| {one.name} | {wrong.variant} | {_span(wrong.fails)} | {text} | {wrong.replayed} |")
+            lines.append(
+                f"| {result.name} | {wrong.variant} | {_range_text(wrong.fails)} | {text} | {wrong.replayed} |"
+            )
     return "\n".join(lines) + "\n"
 
 
-def _span(precisions: tuple[int, ...]) -> str:
-    """1, or 1 … 4: they follow each other."""
+def _range_text(precisions: tuple[int, ...]) -> str:
+    """Return consecutive numbers as `1` or `1 … 4`."""
     assert precisions == tuple(range(precisions[0], precisions[-1] + 1))
     return str(precisions[0]) if len(precisions) == 1 else f"{precisions[0]} … {precisions[-1]}"
 

@@ -1,7 +1,8 @@
-"""The compiler's own gadgets for any width, and wrong variants of them; no other module here calls the gadgets.
+"""Programs of a single gadget of any width, and of wrong variants of it.
 
-A head is made of pieces: columns before the block, the block, columns after it. `score` stands for the columns of a
-simulated model: whatever they are, their sum is some number of F_p, here that of the key's register `score`.
+They call the compiler's own gadgets (`programs.gadgets`). A head consists of pieces: columns before the block, the
+block, and columns after it. `score` replaces the columns of a simulated model: their sum can be any number of F_p, here
+that of the key's register `score`.
 """
 
 from collections.abc import Callable
@@ -12,16 +13,7 @@ import numpy as np
 from unmask.expressions import n
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.gadgets import attention, integers, whole_layers
-from unmask.programs.gadgets import attention as boost_gadget
-from unmask.programs.gadgets import attention as focus_gadget
-from unmask.programs.gadgets import attention as hide_gadget
-from unmask.programs.gadgets import attention as latest
-from unmask.programs.gadgets import mlp as argmax_gadget
-from unmask.programs.gadgets import mlp as gate_gadget
-from unmask.programs.gadgets import mlp as logic
-from unmask.programs.gadgets import mlp as one_hot_gadget
-from unmask.programs.gadgets import mlp as projection
-from unmask.programs.gadgets import mlp as threshold_gadget
+from unmask.programs.gadgets import mlp as mlp_gadgets
 from unmask.programs.program import (
     ABOVE_FAINTEST,
     HALF,
@@ -47,12 +39,12 @@ def blank(rows: int = 1) -> Program:
     return Program(("x",), 1, rows, rows)
 
 
-# Heads: pieces of columns -------------------------------------------------------------------------------------------
+# Heads: pieces of columns.
 
 
 @dataclass(frozen=True, eq=False)
 class GadgetRegisters:
-    """What the rows of a head hold: `asked`, `code` and `care` as wide as the gadget, the others in one column."""
+    """The registers of a head: `query_code`, `code` and `care` are as wide as the gadget, the others are flags."""
 
     one: Columns
     score: Columns
@@ -61,25 +53,25 @@ class GadgetRegisters:
     hides: Columns
     asks: Columns
     cares: Columns
-    asked: Columns
+    query_code: Columns
     code: Columns
     care: Columns
 
     @classmethod
     def of(cls, program: Program, width: int) -> "GadgetRegisters":
         single = [program.register(name) for name in ("score", "boosted", "hidden", "hides", "asks", "cares")]
-        return cls(program.one, *single, *(program.register(name, width) for name in ("asked", "code", "care")))
+        return cls(program.one, *single, *(program.register(name, width) for name in ("query_code", "code", "care")))
 
 
 Piece = Callable[[HeadBuilder, GadgetRegisters], None]
-INDEXED = frozenset({"asked", "code", "care"})
+INDEXED = frozenset({"query_code", "code", "care"})
 
 
 @dataclass(frozen=True)
 class HeadDesign:
-    """A head of any width: pieces before the block, the block, which makes `passes` passes, pieces after it.
+    """A head of any width: pieces before the block, the block, which has `passes` passes, and pieces after it.
 
-    The last `tail` columns of the block's piece are after the block.
+    The last `tail` columns that the piece `block` writes do not belong to the block, but come after it.
     """
 
     before: tuple[Piece, ...] = ()
@@ -89,7 +81,10 @@ class HeadDesign:
     tail: int = 0
 
     def emit(self, width: int, *, rows: int = 1, values: int = 0) -> tuple[Program, tuple[int, int, int]]:
-        """The program, and where its three parts end; it copies `value` of what it attends to into `fetched`."""
+        """Return the program, and the numbers of columns at which its three pieces end.
+
+        With `values`, the head copies the register `value` of the rows that it attends to into `fetched`.
+        """
         program = blank(rows)
         registers, ends = GadgetRegisters.of(program, width), []
         head = program.layer().head()
@@ -107,15 +102,15 @@ def score(head: HeadBuilder, r: GadgetRegisters) -> None:
 
 
 def eq(head: HeadBuilder, r: GadgetRegisters) -> None:
-    attention.eq(head, r.asked, r.code)
+    attention.eq(head, r.query_code, r.code)
 
 
 def eq_scaled(scale: int) -> Piece:
-    """EQ with another number for B, an integer of F_p (lem:our-pos-enc-properties; FOCUS has [B/2])."""
+    """EQ with an integer of F_p instead of B (lem:our-pos-enc-properties; FOCUS has [B/2])."""
     weight = np.array([scale])
 
     def piece(head: HeadBuilder, r: GadgetRegisters) -> None:
-        for a, b in zip(r.asked, r.code, strict=True):
+        for a, b in zip(r.query_code, r.code, strict=True):
             head.column([(a, weight)], [(b, ONE)])
             head.column([(r.one, weight)], [(r.one, -ONE)])
 
@@ -123,69 +118,70 @@ def eq_scaled(scale: int) -> Piece:
 
 
 def focus(copies: int) -> Piece:
-    return lambda head, r: focus_gadget.focus(head, r.asked, r.code, copies=copies)
+    return lambda head, r: attention.focus(head, r.query_code, r.code, copies=copies)
 
 
 def hide(copies: int) -> Piece:
-    return lambda head, r: hide_gadget.hide(head, r.hidden, copies=copies)
+    return lambda head, r: attention.hide(head, r.hidden, copies=copies)
 
 
 def focus_some(copies: int) -> Piece:
     """FOCUS for the queries that ask and the keys that care."""
-    return lambda head, r: focus_gadget.focus(head, r.asked, r.code, copies=copies, asks=r.asks, cares=r.cares)
+    return lambda head, r: attention.focus(head, r.query_code, r.code, copies=copies, asks=r.asks, cares=r.cares)
 
 
 def hide_from_some(copies: int) -> Piece:
     """HIDE for the queries that `hides` flags."""
-    return lambda head, r: hide_gadget.hide(head, r.hidden, copies=copies, of=r.hides)
+    return lambda head, r: attention.hide(head, r.hidden, copies=copies, of=r.hides)
 
 
 def boost(head: HeadBuilder, r: GadgetRegisters) -> None:
-    boost_gadget.boost(head, r.boosted)
+    attention.boost(head, r.boosted)
 
 
 def hide_later(head: HeadBuilder, r: GadgetRegisters) -> None:
-    """`asked` is the thermometer code of the query's position, `code` the one-hot code of the key's."""
-    hide_gadget.hide_later(head, r.asked, r.code)
+    """`query_code` is the thermometer code of the query's position, `code` the one-hot code of the key's."""
+    attention.hide_later(head, r.query_code, r.code)
 
 
 def see_earlier(copies: int) -> Piece:
-    """FOCUS with a care bit per bit, and HIDE: the columns of `simulation.causal_copies`."""
+    """FOCUS with a care bit per bit, and HIDE: the columns of `simulation.CausalCopies`."""
 
     def piece(head: HeadBuilder, r: GadgetRegisters) -> None:
         # the copies read the query's code from the lowest bit on
-        rows = CausalCopies(n, r.asked[::-1], r.code, r.care, r.hidden)
+        rows = CausalCopies(n, r.query_code[::-1], r.code, r.care, r.hidden)
         rows.see_earlier(head, copies=copies)
 
     return piece
 
 
 def see_all(head: HeadBuilder, r: GadgetRegisters) -> None:  # noqa: ARG001
-    latest.see_all(head)
+    attention.see_all(head)
 
 
 def none_above(copies: int = 2) -> Piece:
-    return lambda head, r: latest.none_above(head, r.asked[::-1], r.code[::-1], copies=copies)  # the lowest bit first
+    # the lowest bit comes first
+    return lambda head, r: attention.none_above(head, r.query_code[::-1], r.code[::-1], copies=copies)
 
 
 def latest_of(rows: int) -> Program:
-    """A head that sees all rows, and brings which of two flags came last."""
+    """A head that sees all rows and fetches which of two flags came last."""
     program = blank(rows)
     head = program.layer().head()
-    latest.see_all(head)
-    latest.latest(head, *(program.register(name) for name in ("plus", "minus", "latest")))
+    attention.see_all(head)
+    attention.latest(head, *(program.register(name) for name in ("plus", "minus", "latest")))
     return program
 
 
 def eq_without_ones(head: HeadBuilder, r: GadgetRegisters) -> None:
-    """Wrong: B·a_i·b_i alone, so that a bit that agrees undoes one that does not."""
-    for a, b in zip(r.asked, r.code, strict=True):
+    """Wrong: only B·a_i·b_i, so that a bit that agrees cancels one that differs."""
+    for a, b in zip(r.query_code, r.code, strict=True):
         head.column([(a, B)], [(b, ONE)])
 
 
 def eq_in_halves(head: HeadBuilder, r: GadgetRegisters) -> None:
-    """Wrong as EQ: [B/2] for B, in one pass, as FOCUS has it."""
-    attention.match(head, attention.scaled(r.asked, HALF), r.code, HALF)
+    """Wrong as EQ: [B/2] instead of B, in one pass, as in FOCUS."""
+    attention.match(head, attention.scaled(r.query_code, HALF), r.code, HALF)
 
 
 def encoded(width: int, bits: int) -> Program:
@@ -202,11 +198,12 @@ def boost_once(head: HeadBuilder, r: GadgetRegisters) -> None:
 
 
 def hide_later_once(head: HeadBuilder, r: GadgetRegisters) -> None:
-    for flag, place in zip(r.asked, r.code, strict=True):
-        head.column([(flag, -B)], [(place, ONE)])
+    """Wrong: a score of B becomes 0."""
+    for flag, position in zip(r.query_code, r.code, strict=True):
+        head.column([(flag, -B)], [(position, ONE)])
 
 
-# MLPs: a hidden unit, or an output column, of any fan-in --------------------------------------------------------------
+# MLPs: a hidden unit, or an output column, of any fan-in.
 
 
 def nor(width: int) -> Program:
@@ -214,7 +211,7 @@ def nor(width: int) -> Program:
     program = blank()
     x, y = program.register("x", width), program.register("y")
     mlp = program.layer().mlp
-    mlp.write(logic.nor(mlp, [x]), y)
+    mlp.write(mlp_gadgets.nor(mlp, [x]), y)
     return program
 
 
@@ -223,20 +220,20 @@ def outer_nor(width: int) -> Program:
     program = blank()
     x, y = program.register("x", width), program.register("y")
     mlp = program.layer().mlp
-    logic.write_nor(mlp, [logic.conjunction(mlp, x, [[]] * width)], y)
+    mlp_gadgets.write_nor(mlp, [mlp_gadgets.conjunction(mlp, x, [[]] * width)], y)
     return program
 
 
-def conjunction(place: int) -> Callable[[int], Program]:
-    """A hidden unit x ∧ ¬y_i, where the column of x is after `place` columns of y."""
+def conjunction(position: int) -> Callable[[int], Program]:
+    """A hidden unit x ∧ ¬y_i, where the column of x comes after `position` columns of y."""
 
     def emit(width: int) -> Program:
         program = blank()
-        first = program.register("y", min(place, width))
+        first = program.register("y", min(position, width))
         x = program.register("x")
         y = np.concatenate([first, program.register("z", width - first.size)])
         result, mlp = program.register("result"), program.layer().mlp
-        mlp.write(logic.conjunction(mlp, x, [y]), result)
+        mlp.write(mlp_gadgets.conjunction(mlp, x, [y]), result)
         return program
 
     return emit
@@ -254,16 +251,16 @@ def textbook_and(width: int) -> Program:
 
 
 def plain_or(width: int) -> Program:
-    """Wrong for units that do not exclude each other: Σ x_i as an OR."""
+    """Wrong if several units may be 1: Σ x_i as an OR."""
     program = blank()
     x, y = program.register("x", width), program.register("y")
     mlp = program.layer().mlp
-    mlp.write(logic.conjunction(mlp, x, [[]] * width), y)
+    mlp.write(mlp_gadgets.conjunction(mlp, x, [[]] * width), y)
     return program
 
 
 def scaled_nor(width: int) -> Program:
-    """Wrong: NOR with the weight -2^-p for -1."""
+    """Wrong: NOR with the weight -2^-p instead of -1."""
     program = blank()
     x, y = program.register("x", width), program.register("y")
     mlp = program.layer().mlp
@@ -276,7 +273,7 @@ def scaled_nor(width: int) -> Program:
 def threshold(width: int) -> Program:
     program = blank()
     x, y = program.register("x", width), program.register("y", width)
-    threshold_gadget.threshold(program.layer().mlp, x, y)
+    mlp_gadgets.threshold(program.layer().mlp, x, y)
     return program
 
 
@@ -307,7 +304,7 @@ def _vetoes(mlp: MlpBuilder, x: Columns, y: Columns, *, factor, copies: int = 1)
 def argmax(width: int) -> Program:
     program = blank()
     x, y = program.register("x", width), program.register("y", width)
-    argmax_gadget.argmax(program.layer().mlp, x, y)
+    mlp_gadgets.argmax(program.layer().mlp, x, y)
     return program
 
 
@@ -332,15 +329,15 @@ def argmax_variant(*, factor=TOP, copies: int = 2, ties: bool = True) -> Callabl
 
 
 def select(width: int) -> Program:
-    """The two signs of x_d, `others` being [i ≠ d]."""
+    """The two signs of x_d, where `others` is [i ≠ d]."""
     program = blank()
     x, others, _, positive, negative = _selection(program, width)
-    gate_gadget.select(program.layer().mlp, x, others, positive, negative)
+    mlp_gadgets.select(program.layer().mlp, x, others, positive, negative)
     return program
 
 
 def select_by_adding(width: int) -> Program:
-    """Wrong: ReLU(x_i + B·chosen_i - B): x_i + B clips before B is taken away."""
+    """Wrong: ReLU(x_i + B·chosen_i - B), because x_i + B clips before B is subtracted."""
     program = blank()
     x, _, chosen, positive, negative = _selection(program, width)
     mlp = program.layer().mlp
@@ -353,7 +350,7 @@ def select_by_adding(width: int) -> Program:
 
 
 def _selection(program: Program, width: int) -> tuple[Columns, ...]:
-    """x, others = [i ≠ d], chosen = [i = d], and the columns of the two signs."""
+    """Return x, others = [i ≠ d], chosen = [i = d], and the columns of the two signs."""
     indexed = [program.register(name, width) for name in ("x", "others", "chosen")]
     return (*indexed, program.register("positive"), program.register("negative"))
 
@@ -362,27 +359,27 @@ def one_hot(precision: Precision) -> Program:
     """y_v = [x = v] for every number v."""
     program = blank()
     x, y = program.register("x"), program.register("y", precision.size)
-    one_hot_gadget.one_hot(program.layer().mlp, x, precision.numbers(), y)
+    mlp_gadgets.one_hot(program.layer().mlp, x, precision.numbers(), y)
     return program
 
 
 def project(width: int) -> Program:
     program = blank()
     x, others, y = program.register("x", width), program.register("others", width), program.register("y")
-    projection.project(program.layer().mlp, x, others, y)
+    mlp_gadgets.project(program.layer().mlp, x, others, y)
     return program
 
 
 def gate(flags: int) -> Program:
-    """The two signs of x, unless one of the flags is 1."""
+    """The two signs of x, or 0 if one of the flags is 1."""
     program = blank()
     x, off = program.register("x"), program.register("off", flags)
     positive, negative = program.register("positive"), program.register("negative")
-    gate_gadget.gate(program.layer().mlp, x, off[:1], positive, negative, *(off[i : i + 1] for i in range(1, flags)))
+    mlp_gadgets.gate(program.layer().mlp, x, off[:1], positive, negative, *(off[i : i + 1] for i in range(1, flags)))
     return program
 
 
-# Whole numbers --------------------------------------------------------------------------------------------------------
+# Integers.
 
 
 def sum_of(width: int) -> Program:
@@ -416,7 +413,7 @@ def detect(rows: int) -> Program:
 
 
 def empty(rows: int) -> Program:
-    """[the head sees no row but the sentinel], in every row; the score of a row before is that in `score`."""
+    """[the head sees no row except the sentinel], in every row; `score` has the score of a row before."""
     program, layer = _scored(rows)
     sentinel, share, alone = (program.register(name) for name in ("sentinel", "share", "alone"))
     whole_layers.empty(layer.heads[0], layer.mlp, sentinel, share, alone)
@@ -424,17 +421,17 @@ def empty(rows: int) -> Program:
 
 
 def empty_at_zero(rows: int) -> Program:
-    """Wrong: the sentinel scores 0, so that its share is more than 1/2 beside a faint row."""
+    """Wrong: the sentinel scores 0, so its share exceeds 1/2 even if a row with a small exponential is visible."""
     return _empty_variant(rows, rise=B)
 
 
 def empty_hidden_once(rows: int) -> Program:
-    """Wrong: the sentinel keeps what it scored before, if that was above 0."""
+    """Wrong: a score of the sentinel above 0 is not removed completely."""
     return _empty_variant(rows, copies=1)
 
 
 def empty_by_threshold(rows: int) -> Program:
-    """Wrong: the share is above 0 also beside a few other rows."""
+    """Wrong: the share is above 0 even if a few other rows are visible."""
     return _empty_variant(rows, by_threshold=True)
 
 
@@ -442,11 +439,11 @@ def _empty_variant(rows: int, *, copies: int = 2, rise=ABOVE_FAINTEST, by_thresh
     program, layer = _scored(rows)
     sentinel, share, alone = (program.register(name) for name in ("sentinel", "share", "alone"))
     head = layer.heads[0]
-    hide_gadget.hide(head, sentinel, copies=copies)
+    attention.hide(head, sentinel, copies=copies)
     head.column([(program.one, rise)], [(sentinel, ONE)])
     head.copy(sentinel, share)
     if by_threshold:
-        threshold_gadget.threshold(layer.mlp, share, alone)
+        mlp_gadgets.threshold(layer.mlp, share, alone)
     else:
         units = layer.mlp.units(2, bias=-ONE_HALF)
         layer.mlp.read(units, share)

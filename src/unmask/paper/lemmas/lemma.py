@@ -1,4 +1,4 @@
-"""Lemma: a statement about a gadget of every width, how it is decided, and variants of it that are wrong."""
+"""Lemma: a statement about a gadget of every width, a function that decides it, and wrong variants of the gadget."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from unmask.weights.transformer import Layer
 
 @dataclass(frozen=True)
 class Replayed:
-    """The result of the reference engine on a counterexample with assembled weights, and whether it confirms it."""
+    """The result of the reference engine for a counterexample, and whether it confirms the counterexample."""
 
     text: str
     confirmed: bool
@@ -25,7 +25,10 @@ class Replayed:
 
 @dataclass(frozen=True)
 class LemmaOutcome:
-    """A closure's answer: states reached, cases looked at; a counterexample where there is one, and its replay."""
+    """The result of deciding a lemma at one precision: the numbers of states and cases, and a counterexample if any.
+
+    `replayed` is the run of the counterexample by the reference engine.
+    """
 
     states: int
     cases: int
@@ -37,15 +40,15 @@ class LemmaOutcome:
         return self.counterexample is None
 
 
-SHOWN = 2
-"""The precision whose counterexample is shown where there is one: that of compiled models."""
+PREFERRED_PRECISION = 2
+"""The precision of compiled models; its counterexample is shown if there is one."""
 
 Decide = Callable[[Precision], LemmaOutcome]
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A gadget that looks right but is wrong at some precision."""
+    """A gadget that looks correct but is wrong at some precision."""
 
     name: str
     decide: Decide
@@ -53,7 +56,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Lemma:
-    """A statement for every width. `least` is the least p at which it holds; `most` the largest p that is decided."""
+    """A statement for every width. `least` is the least p at which it holds, `most` the largest p that is decided."""
 
     name: str
     statement: str
@@ -70,7 +73,7 @@ class LemmaRefuted(AssertionError):
 
 @dataclass(frozen=True)
 class VariantRefutation:
-    """A wrong variant: the precisions at which it fails, and a shortest counterexample at one of them, p."""
+    """The precisions at which a wrong variant fails, and a shortest counterexample at one of them, p."""
 
     variant: str
     fails: tuple[int, ...]
@@ -81,7 +84,7 @@ class VariantRefutation:
 
 @dataclass(frozen=True)
 class LemmaEvidence:
-    """What was decided: the precisions at which the lemma holds for every width, states and cases in all of them."""
+    """The precisions at which a lemma holds for every width, the total numbers of states and cases, and refutations."""
 
     name: str
     statement: str
@@ -114,40 +117,43 @@ class LemmaEvidence:
 
 
 def evidence(lemma: Lemma, *, most: int | None = None) -> LemmaEvidence:
-    """Decide a lemma and its variants for p = 1 … most (by default as far as the lemma goes); raise `LemmaRefuted`."""
-    decided = {p: lemma.decide(Precision(p)) for p in range(1, _last(lemma, most) + 1)}
-    holds = tuple(p for p, outcome in decided.items() if outcome.holds)
-    if holds != tuple(p for p in decided if p >= lemma.least):
-        p, outcome = next((p, o) for p, o in decided.items() if o.holds != (p >= lemma.least))
-        found = outcome.counterexample or "it holds"
-        raise LemmaRefuted(f"{lemma.name} should hold from p = {lemma.least} on; at p = {p}: {found}")
+    """Decide a lemma and its variants for p = 1 … most (by default up to `lemma.most`) and return the evidence.
+
+    Raise `LemmaRefuted` if the lemma does not hold exactly from `lemma.least` on, or if a variant is not refuted.
+    """
+    outcomes = {p: lemma.decide(Precision(p)) for p in range(1, _last(lemma, most) + 1)}
+    holds = tuple(p for p, outcome in outcomes.items() if outcome.holds)
+    if holds != tuple(p for p in outcomes if p >= lemma.least):
+        p, outcome = next((p, o) for p, o in outcomes.items() if o.holds != (p >= lemma.least))
+        result = outcome.counterexample or "it holds"
+        raise LemmaRefuted(f"{lemma.name} should hold from p = {lemma.least} on; at p = {p}: {result}")
     return LemmaEvidence(
         lemma.name,
         lemma.statement,
         lemma.code,
         holds,
         lemma.least,
-        sum(outcome.states for outcome in decided.values()),
-        sum(outcome.cases for outcome in decided.values()),
+        sum(outcome.states for outcome in outcomes.values()),
+        sum(outcome.cases for outcome in outcomes.values()),
         tuple(refutation(lemma, variant, most=most) for variant in lemma.variants),
     )
 
 
 def refutation(lemma: Lemma, variant: Variant, *, most: int | None = None) -> VariantRefutation:
-    """Where a wrong variant fails; a counterexample counts if the reference engine confirms it."""
-    decided = {p: variant.decide(Precision(p)) for p in range(1, _last(lemma, most) + 1)}
-    fails = tuple(p for p, outcome in decided.items() if not outcome.holds)
+    """Refute a wrong variant; raise `LemmaRefuted` unless the reference engine confirms every counterexample."""
+    outcomes = {p: variant.decide(Precision(p)) for p in range(1, _last(lemma, most) + 1)}
+    fails = tuple(p for p, outcome in outcomes.items() if not outcome.holds)
     if not fails:
         raise LemmaRefuted(f"{lemma.name}, {variant.name}: no counterexample at p = 1 … {_last(lemma, most)}")
     for p in fails:
-        replayed = decided[p].replayed
+        replayed = outcomes[p].replayed
         if replayed is None or not replayed.confirmed:
             raise LemmaRefuted(f"{lemma.name}, {variant.name}, p = {p}: the reference engine does not confirm it")
-    p = SHOWN if SHOWN in fails else fails[0]
-    shown = decided[p]
-    assert shown.counterexample is not None
-    assert shown.replayed is not None
-    return VariantRefutation(variant.name, fails, p, shown.counterexample, shown.replayed.text)
+    p = PREFERRED_PRECISION if PREFERRED_PRECISION in fails else fails[0]
+    outcome = outcomes[p]
+    assert outcome.counterexample is not None
+    assert outcome.replayed is not None
+    return VariantRefutation(variant.name, fails, p, outcome.counterexample, outcome.replayed.text)
 
 
 @cache
@@ -155,45 +161,45 @@ def _last(lemma: Lemma, most: int | None) -> int:
     return lemma.most if most is None else min(most, lemma.most)
 
 
-# Assembled weights → what a column of a head, a hidden unit or an output column adds, by names of registers.
+# Assembled weights → the term that a column of a head, a hidden unit or an output column adds, by names of registers.
 #
 #     column c of a head     adds [⟨x, Wq_c⟩ · ⟨y, Wk_c⟩] to the score of query row x and key row y
 #     hidden unit h          is ReLU(⟨x, W1_h⟩ + b1_h)
 #     output column t        adds ReLU(⟨hidden, W2_t⟩ + b2_t) to column t of the row
 #
-# All integers are those of the assembled matrices, all operations those of `numerics`. A gadget of any width is proved
-# from its block: `repeated` reads the block off the weights of width 1 and requires that the weights of the other
-# widths that are tried are the same block once per index, in each of its passes, and nothing else. For the widths that
-# are not tried this is read off the gadget's code, a loop over the indices whose body does not depend on the width.
+# All integers are those of the assembled matrices, all operations those of `numerics`. The proof for any width uses the
+# block of the gadget: `repeated` reads the block off the weights of width 1. It checks for several other widths that
+# their weights consist of this block, once per index in each pass, and nothing else. For all further widths this is
+# read off the gadget's code, a loop over the indices whose body does not depend on the width.
 
 
 Read = tuple[str, int, int]
 """(register, index within it, weight)."""
 Contents = Mapping[str, int | np.ndarray]
-"""What the registers of one index hold; a register that is not named holds 0."""
+"""The contents of the registers of one index; a register that is not named has 0."""
 
 WIDTHS = (1, 2, 3, 5, 8)
 
 
 class NotRepeated(AssertionError):
-    """Weights of some width that are not the block of width 1, once per index."""
+    """Raised if the weights of some width are not the block of width 1, once per index."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a head: what its query form and its key form read, in the order of summation."""
+    """One column of a head: the reads of its query form and of its key form, in the order of summation."""
 
     query: tuple[Read, ...]
     key: tuple[Read, ...]
 
     def term(self, query: Contents, key: Contents, precision: Precision):
-        """Return what it adds to the score."""
+        """Return the term that the column adds to the score."""
         return multiply(form(self.query, query, precision), form(self.key, key, precision), precision)
 
 
 @dataclass(frozen=True)
 class Unit:
-    """One hidden unit: what it reads, in the order of summation, its bias, and the columns it writes to."""
+    """One hidden unit: its reads, in the order of summation, its bias, and its writes."""
 
     reads: tuple[Read, ...]
     bias: int
@@ -204,7 +210,7 @@ class Unit:
 
 
 def form(reads: Sequence[Read], contents: Contents, precision: Precision):
-    """SUM [weight · content], for reads of one index."""
+    """Return SUM [weight · content], for reads of one index."""
     result = 0
     for register, _, weight in reads:
         result = add(result, multiply(contents.get(register, 0), weight, precision), precision)
@@ -231,7 +237,7 @@ def units_of(program: Program, precision: Precision, layer: int = 0) -> tuple[Un
 
 
 def offsets_of(program: Program, precision: Precision, layer: int = 0) -> dict[tuple[str, int], int]:
-    """The output bias of every column of a layer's MLP."""
+    """Return the output bias of every column of a layer's MLP."""
     return dict(zip(column_names(program), assemble(program, precision).layers[layer].mlp.b2.tolist(), strict=True))
 
 
@@ -241,17 +247,17 @@ def offset_of(program: Program, precision: Precision, register: str, index: int 
 
 
 def writers(units: Sequence[Unit], register: str, index: int = 0) -> list[tuple[Unit, int]]:
-    """(unit, its weight) of every unit that writes to a column, in the order of summation."""
+    """Return (unit, weight) for every unit that writes to a column, in the order of summation."""
     return [(u, weight) for u in units for name, i, weight in u.writes if (name, i) == (register, index)]
 
 
 def column_names(program: Program) -> list[tuple[str, int]]:
-    """(register, index) of every column of the residual stream."""
+    """Return (register, index) for every column of the residual stream."""
     return [(name, i) for name, labels in program.registers.items() for i in range(len(labels))]
 
 
 def copies_exactly(program: Program, precision: Precision, source: str, target: str) -> bool:
-    """Whether the first head's value map is target_i = 1 · source_i, for every i, and nothing else."""
+    """Return whether the first head's value map is target_i = 1 · source_i for every i, and nothing else."""
     wv = layer_of(program, precision).heads[0].wv
     expected = zip(program.columns(source).tolist(), program.columns(target).tolist(), strict=True)
     return sorted(zip(wv.row.tolist(), wv.column.tolist(), wv.value.tolist(), strict=True)) == sorted(
@@ -261,7 +267,7 @@ def copies_exactly(program: Program, precision: Precision, source: str, target: 
 
 @dataclass(frozen=True)
 class Pieces:
-    """The columns of a head, piece by piece; the piece `block` occurs once per index, `passes` times over."""
+    """The columns of a head in three pieces. The piece `block` occurs once per index, in each of `passes` passes."""
 
     before: tuple[Column, ...]
     block: tuple[Column, ...]
@@ -277,9 +283,9 @@ def repeated(
     indexed: frozenset[str],
     widths: Sequence[int] = WIDTHS,
 ) -> Pieces:
-    """The pieces of a head that `emit` writes for any width, checked for the given ones.
+    """Return the pieces of a head that `emit` writes for any width; check them for several widths.
 
-    `emit` returns the program and where the three pieces of its head end: those before the block, it, those after.
+    `emit` returns the program, and the numbers of columns at which the three pieces of its head end.
     """
     before, body, after = _cut(emit, 1, precision)
     if len(body) % passes:
@@ -308,7 +314,7 @@ def _cut(emit, width: int, precision: Precision) -> tuple[tuple[Column, ...], ..
 
 
 def _by_column(matrix: Matrix, names: list[tuple[str, int]]) -> list[tuple[Read, ...]]:
-    """Return what every column reads, in the order of the rows."""
+    """Return the reads of every column, in the order of the rows."""
     reads: list[list[Read]] = [[] for _ in range(matrix.shape[1])]
     for row, columns, values in matrix.rows():
         for column, value in zip(columns.tolist(), values.tolist(), strict=True):
@@ -317,7 +323,7 @@ def _by_column(matrix: Matrix, names: list[tuple[str, int]]) -> list[tuple[Read,
 
 
 def _by_row(matrix: Matrix, names: list[tuple[str, int]]) -> list[tuple[Read, ...]]:
-    """Return where every row writes."""
+    """Return the writes of every row."""
     writes: list[list[Read]] = [[] for _ in range(matrix.shape[0])]
     for row, columns, values in matrix.rows():
         writes[row] = [(*names[c], v) for c, v in zip(columns.tolist(), values.tolist(), strict=True)]

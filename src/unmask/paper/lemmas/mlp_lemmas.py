@@ -2,10 +2,10 @@
 
     unit = ReLU(SUM_i [w·x_i] + b1),        column = ReLU(SUM_h [w·unit_h] + b2)
 
-Letters are what one input, or one unit, adds; they may come in any order, so that the order of the columns in the
-residual stream, which is the order of summation, does not matter. What is proved by closure: every reachable sum ends
-in the right column, for all inputs. What is read off the code: that every width has the units of the template, which is
-taken from the weights of a small width and compared with those of several others.
+A letter is the term that one input, or one unit, adds. Letters may come in any order, so the order of the columns in
+the residual stream, which is the order of summation, does not matter. Proved by closure: every reachable sum gives the
+expected column, for all inputs. Read off the code: every width has the units of the template, which is taken from the
+weights of a small width and compared with those of several others.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -39,11 +39,11 @@ def run(program: Program, inputs: Inputs, precision: Precision) -> np.ndarray:
     return ReferenceEngine().session(transformer).layers(residual, 0, len(transformer.layers))[0, 0]
 
 
-def replay(program: Program, inputs: Inputs, target: tuple[str, int], wanted: int, precision: Precision) -> Replayed:
-    """Return what the engine writes to a column, together with the expected value."""
-    got = int(run(program, inputs, precision)[program.columns(target[0])[target[1]]])
-    text = f"the engine writes {precision.meaning(got)}, not {precision.meaning(wanted)}"
-    return Replayed(text, got != wanted)
+def replay(program: Program, inputs: Inputs, target: tuple[str, int], expected: int, precision: Precision) -> Replayed:
+    """Run the engine and compare the value of a column with the expected value."""
+    actual = int(run(program, inputs, precision)[program.columns(target[0])[target[1]]])
+    text = f"the engine writes {precision.meaning(actual)}, not {precision.meaning(expected)}"
+    return Replayed(text, actual != expected)
 
 
 def column(total, bias: int, precision: Precision):
@@ -56,10 +56,10 @@ def column(total, bias: int, precision: Precision):
 
 @dataclass(frozen=True)
 class FlagGate:
-    """y as a function of flags x_0, x_1, … that knows only whether some are 1, and whether all are."""
+    """A gadget whose output y depends only on whether some of the flags x_0, x_1, … are 1, and whether all are."""
 
     emit: Emit
-    wanted: Callable[[bool, bool], bool]
+    expected: Callable[[bool, bool], bool]
     """(is some flag 1, is every flag 1) → y."""
 
     def decide(self, precision: Precision) -> LemmaOutcome:
@@ -74,26 +74,27 @@ class FlagGate:
 
         def flaw(state):
             so_far, some, every, width = state
-            wanted = precision.one * self.wanted(some, every)
-            got = fold.end(so_far, width)
-            return (got, wanted) if width and got != wanted else None
+            expected = precision.one * self.expected(some, every)
+            actual = fold.end(so_far, width)
+            return (actual, expected) if width and actual != expected else None
 
         closure = reachable_closure([(0, False, True, 0)], moves, flaw)
         if closure.witness is None:
             if not fold.constant:
-                raise NotRepeated("its bias depends on the width: right for the widths that were tried, no more")
+                raise NotRepeated("its bias depends on the width: correct only for the widths that were tried")
             return LemmaOutcome(closure.states, closure.states)
-        flags, (got, wanted) = closure.witness.letters, closure.witness.flaw
+        flags, (actual, expected) = closure.witness.letters, closure.witness.flaw
         inputs = {"x": [precision.one * flag for flag in flags]}
-        text = f"flags {''.join(map(str, flags))}: {precision.meaning(got)}, not {precision.meaning(wanted)}"
-        again = replay(self.emit(len(flags)), inputs, ("y", 0), wanted, precision)
-        return LemmaOutcome(closure.states, closure.states, text, again)
+        text = f"flags {''.join(map(str, flags))}: {precision.meaning(actual)}, not {precision.meaning(expected)}"
+        replayed = replay(self.emit(len(flags)), inputs, ("y", 0), expected, precision)
+        return LemmaOutcome(closure.states, closure.states, text, replayed)
 
 
 class _FlagFold:
-    """One unit that reads all flags, or one column that reads one unit per flag, by its weights at several widths.
+    """A fold over flags: of one unit that reads all flags (`inner`), or of one column that reads a unit per flag.
 
-    Where the bias depends on the width, the width is part of the state, up to the last one whose bias is in F_p.
+    Its weights are read off several widths. If the bias depends on the width, the width is part of the state, up to the
+    largest width whose bias is in F_p.
     """
 
     def __init__(self, emit: Emit, precision: Precision) -> None:
@@ -106,14 +107,13 @@ class _FlagFold:
         if self.constant:
             self.ends = {1: self.ends[1]}
         (self.weight,) = (w for _, _, w in unit.writes)
-        one = precision.one
-        values = {flag: {"x": one * flag} for flag in (0, 1)}
+        all_contents = {flag: {"x": precision.one * flag} for flag in (0, 1)}
         if self.inner:
-            self.terms = {flag: int(form(unit.reads, held, precision)) for flag, held in values.items()}
+            self.terms = {flag: int(form(unit.reads, contents, precision)) for flag, contents in all_contents.items()}
         else:
             self.terms = {
-                flag: int(multiply(unit.value(held, precision), self.weight, precision))
-                for flag, held in values.items()
+                flag: int(multiply(unit.value(contents, precision), self.weight, precision))
+                for flag, contents in all_contents.items()
             }
 
     def may_grow(self, width: int) -> bool:
@@ -132,6 +132,7 @@ class _FlagFold:
         return int(column(so_far, outer, self.precision))
 
     def _fitting(self, emit: Emit) -> Iterable[int]:
+        """Yield the widths to compare: as long as the bias is in F_p, and then those of SIZES."""
         for width in range(1, self.precision.one + 2):
             try:
                 assemble(emit(width), self.precision)
@@ -141,7 +142,7 @@ class _FlagFold:
         yield from (size for size in SIZES if size > self.precision.one + 1)
 
     def _biases(self, emit: Emit, width: int) -> tuple[int, int]:
-        """(bias of the unit, of the column), once it is sure that the reads are those of width 1, per index."""
+        """Return (bias of the unit, bias of the column); raise unless the units are those of width 1, per index."""
         program, ((name, _, weight),) = emit(width), self.unit.reads
         units = units_of(program, self.precision)
         groups = [range(width)] if self.inner else [[i] for i in range(width)]
@@ -153,7 +154,7 @@ class _FlagFold:
 
 
 def conjunction(emit_at: Callable[[int], Emit], precision: Precision) -> LemmaOutcome:
-    """x ∧ ¬y_1 ∧ … ∧ ¬y_k, wherever x is among them; `emit_at(place)` puts it there."""
+    """Decide x ∧ ¬y_1 ∧ … ∧ ¬y_k for every order of the literals; in `emit_at(i)` there are i literals before x."""
     negated, positive, bias = _literals(emit_at, precision)
 
     def moves(state):
@@ -167,36 +168,32 @@ def conjunction(emit_at: Callable[[int], Emit], precision: Precision) -> LemmaOu
 
     def flaw(state):
         so_far, x, some = state
-        wanted = precision.one * (x == 1 and not some)
-        got = int(relu(add(so_far, bias, precision)))
-        return (got, wanted) if x is not None and got != wanted else None
+        expected = precision.one * (x == 1 and not some)
+        actual = int(relu(add(so_far, bias, precision)))
+        return (actual, expected) if x is not None and actual != expected else None
 
     closure = reachable_closure([(0, None, False)], moves, flaw)
     if closure.witness is None:
         return LemmaOutcome(closure.states, closure.states)
-    letters, (got, wanted) = closure.witness.letters, closure.witness.flaw
-    place = [name for name, _ in letters].index("x")
-    x, y = letters[place][1], [flag for name, flag in letters if name == "y"]
-    inputs = {"x": [precision.one * x], "y": [precision.one * f for f in y[:place]]}
-    inputs["z"] = [precision.one * f for f in y[place:]]
-    text = f"{' '.join(f'{name}={flag}' for name, flag in letters)}: {precision.meaning(got)}"
-    return LemmaOutcome(
-        closure.states,
-        closure.states,
-        text,
-        replay(emit_at(place)(len(y)), inputs, ("result", 0), wanted, precision),
-    )
+    letters, (actual, expected) = closure.witness.letters, closure.witness.flaw
+    position = [name for name, _ in letters].index("x")
+    x, y = letters[position][1], [flag for name, flag in letters if name == "y"]
+    inputs = {"x": [precision.one * x], "y": [precision.one * f for f in y[:position]]}
+    inputs["z"] = [precision.one * f for f in y[position:]]
+    text = f"{' '.join(f'{name}={flag}' for name, flag in letters)}: {precision.meaning(actual)}"
+    replayed = replay(emit_at(position)(len(y)), inputs, ("result", 0), expected, precision)
+    return LemmaOutcome(closure.states, closure.states, text, replayed)
 
 
 def _literals(emit_at: Callable[[int], Emit], precision: Precision) -> tuple[int, int, int]:
-    """(weight of a negated literal, of the positive one, bias), the same at every place and width."""
+    """Return the weights of a negated and of the positive literal and the bias; check that no width changes them."""
     shapes = set()
-    for width, place in ((w, p) for w in SIZES for p in {0, w // 2, w}):
-        program = emit_at(place)(width)
+    for width, position in ((w, p) for w in SIZES for p in {0, w // 2, w}):
+        program = emit_at(position)(width)
         (unit,) = units_of(program, precision)
         if offset_of(program, precision, "result"):
             raise NotRepeated(f"with {width} negated literals the column has a bias")
-        order = ["y"] * place + ["x"] + ["z"] * (width - place)
+        order = ["y"] * position + ["x"] + ["z"] * (width - position)
         if [name for name, _, _ in unit.reads] != order or unit.writes != (("result", 0, precision.one),):
             raise NotRepeated(f"with {width} negated literals the unit reads something else")
         weights = {name: weight for name, _, weight in unit.reads}
@@ -214,9 +211,9 @@ def _literals(emit_at: Callable[[int], Emit], precision: Precision) -> tuple[int
 
 
 def each_column(
-    emit: Emit, wanted: Callable[[np.ndarray, Precision], np.ndarray], precision: Precision
+    emit: Emit, function: Callable[[np.ndarray, Precision], np.ndarray], precision: Precision
 ) -> LemmaOutcome:
-    """y_i = wanted(x_i) for every number x_i, any number of columns side by side that do not touch each other."""
+    """Decide y_i = function(x_i) for every number x_i and any number of columns that do not affect each other."""
     template = writers(units_of(emit(1), precision), "y")
     for width in SIZES:
         program = emit(width)
@@ -229,17 +226,18 @@ def each_column(
     so_far = np.zeros_like(x)
     for unit, weight in template:
         so_far = add(so_far, multiply(unit.value({"x": x}, precision), weight, precision), precision)
-    got, right = column(so_far, offset_of(emit(1), precision, "y"), precision), wanted(x, precision)
-    wrong = np.flatnonzero(got != right)
+    actual, expected = column(so_far, offset_of(emit(1), precision, "y"), precision), function(x, precision)
+    wrong = np.flatnonzero(actual != expected)
     if not wrong.size:
         return LemmaOutcome(x.size, x.size)
     k = int(wrong[0])
-    text = f"x = {precision.meaning(x[k])}: {precision.meaning(got[k])}, not {precision.meaning(right[k])}"
-    return LemmaOutcome(x.size, x.size, text, replay(emit(1), {"x": [int(x[k])]}, ("y", 0), int(right[k]), precision))
+    text = f"x = {precision.meaning(x[k])}: {precision.meaning(actual[k])}, not {precision.meaning(expected[k])}"
+    replayed = replay(emit(1), {"x": [int(x[k])]}, ("y", 0), int(expected[k]), precision)
+    return LemmaOutcome(x.size, x.size, text, replayed)
 
 
 def one_hot(precision: Precision) -> LemmaOutcome:
-    """y_v = [x = v], for all numbers x and v: the reference engine, on every x at once."""
+    """Decide y_v = [x = v] for all numbers x and v, by the reference engine on every x at once."""
     program = gadget_programs.one_hot(precision)
     residual = np.zeros((precision.size, 1, program.width), dtype=np.int64)
     residual[:, 0, program.columns("x")[0]] = precision.numbers()
@@ -262,21 +260,22 @@ def _moved(unit: Unit, index: int) -> Unit:
 
 
 def argmax(emit: Emit, precision: Precision) -> LemmaOutcome:
-    """y_d = [x_d is the largest, the lowest index winning ties], for any number of entries.
+    """Decide y_d = [x_d is the largest; the lowest index wins ties], for any number of entries.
 
-    The column of d sums over its earlier rivals, once per copy, then over its later ones. The further passes are over
-    the same rivals; here they may be any that have beaten d if and only if those of the first pass have, which is more
-    than can happen, so that a proof is one. Entry d has any value, and so has every rival; values of d against which
-    rivals can add the same terms have the same closure.
+    The rivals of entry d are all other entries. The column of d sums over its earlier rivals, once per copy, then over
+    its later ones. In the weights, further passes are over the same rivals as the first. Here they may be over any
+    rivals that beat d if and only if those of the first pass do. This covers more cases than occur, so a proof remains
+    valid. Entry d and its rivals may have any values. Values of d with the same terms of rivals have the same closure,
+    so it is computed once.
     """
     rivals = _rivals(emit, precision)
-    states, done = 0, set()
+    states, decided = 0, set()
     for x in precision.numbers():
-        kinds = _terms(x, rivals, precision)
-        if (key := tuple(frozenset(kind) for kind in kinds)) in done:
+        kinds = _rival_terms(x, rivals, precision)
+        if (key := tuple(frozenset(kind) for kind in kinds)) in decided:
             continue
-        done.add(key)
-        closure = _against(kinds, rivals, precision)
+        decided.add(key)
+        closure = _rival_closure(kinds, rivals, precision)
         states += closure.states
         if closure.witness is not None:
             return LemmaOutcome(states, states, *_refuted_argmax(emit, x, rivals.copies, closure.witness, precision))
@@ -285,7 +284,7 @@ def argmax(emit: Emit, precision: Precision) -> LemmaOutcome:
 
 @dataclass(frozen=True)
 class _Rivals:
-    """The unit of an earlier and of a later rival, its weight, how many copies of each, and the column's bias."""
+    """The units of an earlier and of a later rival with their weights, the number of copies, and the column's bias."""
 
     earlier: tuple[Unit, int]
     later: tuple[Unit, int]
@@ -309,14 +308,14 @@ def _rivals(emit: Emit, precision: Precision) -> _Rivals:
 
 
 def _rival(template: tuple[Unit, int], j: int, d: int) -> tuple[Unit, int]:
-    """The unit in which rival j beats d, made from that of a pair: the rival has the positive weight."""
+    """Return the unit in which rival j beats d, made from the unit of a pair: the rival has the positive weight."""
     unit, weight = template
     reads = sorted(("x", j if w > 0 else d, w) for _, _, w in unit.reads)
     return Unit(tuple(reads), unit.bias, (("y", d, weight),)), weight
 
 
-def _terms(x: int, rivals: _Rivals, precision: Precision) -> list[dict[tuple[int, bool], int]]:
-    """For earlier and for later rivals of an entry x: (term, does it beat x) → the value of such a rival."""
+def _rival_terms(x: int, rivals: _Rivals, precision: Precision) -> list[dict[tuple[int, bool], int]]:
+    """Return, for earlier and for later rivals of an entry x: (term, does it beat x) → the value of such a rival."""
     values = np.array(precision.numbers())
     kinds = []
     for (unit, weight), beats in ((rivals.earlier, values >= x), (rivals.later, values > x)):
@@ -331,53 +330,56 @@ def _terms(x: int, rivals: _Rivals, precision: Precision) -> list[dict[tuple[int
     return kinds
 
 
-def _against(kinds: list[dict[tuple[int, bool], int]], rivals: _Rivals, precision: Precision) -> Closure:
-    """State: (sum, phase, was d beaten in each first pass, is it in this one); phases: kinds of rivals × copies."""
+def _rival_closure(kinds: list[dict[tuple[int, bool], int]], rivals: _Rivals, precision: Precision) -> Closure:
+    """Return the closure of the sum over rivals; a phase is one pass over one kind of rivals.
+
+    State: (sum, phase, whether d was beaten in each first pass, whether it is beaten in this phase).
+    """
     letters = [(np.array([t for t, _ in kind]), [b for _, b in kind], list(kind.values())) for kind in kinds]
     last = 2 * rivals.copies
 
     def moves(state):
-        so_far, phase, known, beaten = state
+        so_far, phase, first_passes, beaten = state
         if phase == last:
             return
         terms, beats, values = letters[phase // rivals.copies]
         for value, after, beat in zip(values, add(so_far, terms, precision).tolist(), beats, strict=True):
-            yield (phase, value), (after, phase, known, beaten or beat)
+            yield (phase, value), (after, phase, first_passes, beaten or beat)
         if phase % rivals.copies == 0:
-            yield None, (so_far, phase + 1, (*known, beaten), False)
-        elif beaten == known[-1]:
-            yield None, (so_far, phase + 1, known, False)
+            yield None, (so_far, phase + 1, (*first_passes, beaten), False)
+        elif beaten == first_passes[-1]:
+            yield None, (so_far, phase + 1, first_passes, False)
 
     def flaw(state):
-        so_far, phase, known, _ = state
-        got, wanted = int(column(so_far, rivals.bias, precision)), precision.one * (not any(known))
-        return (got, wanted) if phase == last and got != wanted else None
+        so_far, phase, first_passes, _ = state
+        actual, expected = int(column(so_far, rivals.bias, precision)), precision.one * (not any(first_passes))
+        return (actual, expected) if phase == last and actual != expected else None
 
     return reachable_closure([(0, 0, (), False)], moves, flaw)
 
 
 def _refuted_argmax(emit: Emit, x: int, copies: int, witness: Witness, precision: Precision) -> tuple[str, Replayed]:
-    """The rivals of the first passes, around the entry."""
+    """Return the counterexample whose entries are the rivals of the first passes and, between them, entry d."""
     earlier, later = ([v for phase, v in filter(None, witness.letters) if phase == first] for first in (0, copies))
     entries = [*earlier, x, *later]
-    got, wanted = witness.flaw
+    actual, expected = witness.flaw
     listed = ", ".join(str(precision.meaning(v)) for v in entries)
-    text = f"{listed}: entry {len(earlier)} gets {precision.meaning(got)}, not {precision.meaning(wanted)}"
-    return text, replay(emit(len(entries)), {"x": entries}, ("y", len(earlier)), wanted, precision)
+    text = f"{listed}: entry {len(earlier)} gets {precision.meaning(actual)}, not {precision.meaning(expected)}"
+    return text, replay(emit(len(entries)), {"x": entries}, ("y", len(earlier)), expected, precision)
 
 
 # SELECT and PROJECT of any number of entries, GATE of any number of flags.
 
 
 def select(emit: Emit, precision: Precision, *, bits: bool = False, target: str = "positive") -> LemmaOutcome:
-    """The column `target` gets x_d⁺ (`negative`: x_d⁻), where d is the only index with others_d = 0.
+    """Decide that the column `target` gets x_d⁺ (`negative`: x_d⁻), where d is the only index with others_d = 0.
 
-    `bits`: the numbers are 0 and 1.
+    With `bits`, the numbers are 0 and 1.
     """
-    unit, weight = _selected(emit, target, precision)
+    unit, weight = _selection_unit(emit, target, precision)
     values = np.array([0, precision.one]) if bits else np.array(precision.numbers())
     sign, bias = -1 if target == "negative" else 1, offset_of(emit(1), precision, target)
-    terms = {chosen: _entries(unit, weight, values, precision, chosen=chosen) for chosen in (False, True)}
+    terms = {chosen: _entry_terms(unit, weight, values, precision, chosen=chosen) for chosen in (False, True)}
     ignored = {term: (value, False) for value, term in terms[False]}
 
     def moves(state):
@@ -392,36 +394,38 @@ def select(emit: Emit, precision: Precision, *, bits: bool = False, target: str 
         so_far, selected = state
         if selected is None:
             return None
-        got, wanted = int(column(so_far, bias, precision)), max(0, sign * selected)
-        return (got, wanted) if got != wanted else None
+        actual, expected = int(column(so_far, bias, precision)), max(0, sign * selected)
+        return (actual, expected) if actual != expected else None
 
     closure = reachable_closure([(0, None)], moves, flaw)
     if closure.witness is None:
         return LemmaOutcome(closure.states, closure.states)
-    letters, (got, wanted) = closure.witness.letters, closure.witness.flaw
+    letters, (actual, expected) = closure.witness.letters, closure.witness.flaw
     chosen = [precision.one * is_chosen for _, is_chosen in letters]
-    inputs = {"x": [v for v, _ in letters], "others": [precision.one - c for c in chosen], "chosen": chosen}
+    contents = {"x": [v for v, _ in letters], "others": [precision.one - c for c in chosen], "chosen": chosen}
     program = emit(len(letters))
-    again = replay(program, {k: v for k, v in inputs.items() if k in program.registers}, (target, 0), wanted, precision)
+    inputs = {name: values for name, values in contents.items() if name in program.registers}
+    replayed = replay(program, inputs, (target, 0), expected, precision)
     listed = ", ".join(str(precision.meaning(v)) for v, _ in letters)
-    text = f"{listed}, entry {chosen.index(precision.one)}: {precision.meaning(got)}, not {precision.meaning(wanted)}"
-    return LemmaOutcome(closure.states, closure.states, text, again)
+    values_text = f"{precision.meaning(actual)}, not {precision.meaning(expected)}"
+    text = f"{listed}, entry {chosen.index(precision.one)}: {values_text}"
+    return LemmaOutcome(closure.states, closure.states, text, replayed)
 
 
-def _entries(
+def _entry_terms(
     unit: Unit, weight: int, values: np.ndarray, precision: Precision, *, chosen: bool
 ) -> list[tuple[int, int]]:
-    """(value, what an entry with this value adds), in every order in which its unit may read its columns."""
-    held = {"x": values, "others": precision.one * (not chosen), "chosen": precision.one * chosen}
+    """Return (value, term of an entry with this value), for every order in which its unit may read its columns."""
+    contents = {"x": values, "others": precision.one * (not chosen), "chosen": precision.one * chosen}
     pairs = set()
     for reads in permutations(unit.reads):
-        terms = multiply(Unit(reads, unit.bias, ()).value(held, precision), weight, precision)
+        terms = multiply(Unit(reads, unit.bias, ()).value(contents, precision), weight, precision)
         pairs.update(zip(values.tolist(), terms.tolist(), strict=True))
     return sorted(pairs)
 
 
-def _selected(emit: Emit, target: str, precision: Precision) -> tuple[Unit, int]:
-    """The unit of one entry, the same for every entry and width, and its weight."""
+def _selection_unit(emit: Emit, target: str, precision: Precision) -> tuple[Unit, int]:
+    """Return the unit of one entry and its weight; check that they are the same for every entry and width."""
     ((template, weight),) = writers(units_of(emit(1), precision), target)
     for width in SIZES:
         units = writers(units_of(emit(width), precision), target)
@@ -432,7 +436,7 @@ def _selected(emit: Emit, target: str, precision: Precision) -> tuple[Unit, int]
 
 
 def gate(emit: Emit, precision: Precision, *, target: str = "positive") -> LemmaOutcome:
-    """x⁺ (x⁻) if none of k >= 1 flags is 1, else 0, in any order of the columns, for every x."""
+    """Decide that the result is x⁺ (x⁻) if none of k >= 1 flags is 1, else 0, for every x and order of the columns."""
     sign = -1 if target == "negative" else 1
     shapes = set()
     for width in SIZES:
@@ -447,29 +451,29 @@ def gate(emit: Emit, precision: Precision, *, target: str = "positive") -> Lemma
     ((positive, negative, bias, outer, offset),) = shapes
     states = 0
     for x in precision.numbers():
-        own = int(multiply(x, positive, precision))
+        x_term = int(multiply(x, positive, precision))
 
-        def moves(state, own=own):
+        def moves(state, x_term=x_term):
             so_far, read, off = state
             for flag in (0, 1):
                 term = int(multiply(precision.one * flag, negative, precision))
                 yield flag, (int(add(so_far, term, precision)), read, off or bool(flag))
             if not read:
-                yield "x", (int(add(so_far, own, precision)), True, off)
+                yield "x", (int(add(so_far, x_term, precision)), True, off)
 
         def flaw(state, x=x):
             so_far, read, off = state
-            got = int(column(multiply(relu(add(so_far, bias, precision)), outer, precision), offset, precision))
-            wanted = 0 if off else max(0, sign * x)
-            return (got, wanted) if read and got != wanted else None
+            actual = int(column(multiply(relu(add(so_far, bias, precision)), outer, precision), offset, precision))
+            expected = 0 if off else max(0, sign * x)
+            return (actual, expected) if read and actual != expected else None
 
         closure = reachable_closure([(0, False, False)], moves, flaw)
         states += closure.states
         if closure.witness is not None:
             flags = [letter for letter in closure.witness.letters if letter != "x"]
-            wanted = closure.witness.flaw[1]
+            expected = closure.witness.flaw[1]
             inputs = {"x": [x], "off": [precision.one * f for f in flags]}
             text = f"x = {precision.meaning(x)}, flags {flags}"
-            again = replay(emit(len(flags)), inputs, (target, 0), wanted, precision)
-            return LemmaOutcome(states, states, text, again)
+            replayed = replay(emit(len(flags)), inputs, (target, 0), expected, precision)
+            return LemmaOutcome(states, states, text, replayed)
     return LemmaOutcome(states, states)

@@ -1,13 +1,13 @@
-"""The effect of a head's columns on a score, for every width, every previous score and every code.
+"""Lemmas about the score of one query and one key: EQ, FOCUS, HIDE, BOOST and others, for codes of every width.
 
-A block adds its terms to the running sum, whatever that is: it is a function F_p → F_p, and a word of blocks is the
-composition of their functions. There are finitely many, so the closure of the letters under composition is all that
-blocks of any width can do, and a further pass over the same columns is the same function once more:
+A block of columns adds its terms to the running sum, so it is a function F_p → F_p. A word of blocks, one per index, is
+the composition of their functions. There are finitely many functions, so the closure of the letters under composition
+contains all that blocks of any width compute. A further pass over the same columns applies the same function again:
 
     score after the head = after ∘ f_word ∘ … ∘ f_word ∘ before (score),      one f_word per pass
 
-What is proved by closure: `flaw` is None for every reachable function and every content of the single columns. What is
-read off the code: that the weights of every width are one repeated block (`lemma.repeated`, checked up to width 8).
+Proved by closure: `flaw` is None for every reachable function and all contents of the flags. Read off the code: the
+weights of every width are one repeated block (`lemma.repeated`, checked up to width 8).
 """
 
 from collections.abc import Callable, Iterable
@@ -39,14 +39,14 @@ from unmask.programs.assembly import assemble
 from unmask.verification.lengths.obligations import Witness, reachable_closure
 
 Facts = Any
-"""What is known of a word so far; hashable."""
+"""What is known about a word of letters so far, as far as it matters for the end; hashable."""
 
 
 @dataclass(frozen=True)
 class CodeLetter:
-    """One index: what the query holds there, what the key holds, and what a key holds that the query does see.
+    """The content of one index: in the query, in the key, and in another key that the query does see.
 
-    Contents are in units of 1; `then` is what is known after it.
+    Contents are in units of 1; `then` is what is known after this letter.
     """
 
     query: tuple[tuple[str, int], ...]
@@ -57,78 +57,78 @@ class CodeLetter:
 
 
 Alphabet = Callable[[Facts], Iterable[CodeLetter]]
-"""The letters that may follow, given what is known."""
+"""facts → the letters that may follow."""
 
 
 @dataclass(frozen=True)
-class Ends:
-    """What the end of a word says: is the key invisible to the query? None: no word ends like this."""
+class Visibility:
+    """Whether the query should not see the key, by the facts at the end of a word; None if no word ends with them."""
 
-    unseen: Callable[[Facts], bool | None]
+    is_unseen: Callable[[Facts], bool | None]
     start: Facts = False
 
 
 @dataclass(frozen=True)
-class Single:
-    """The contents of the columns that no index repeats, in units of 1 but for `score`."""
+class FlagContents:
+    """The contents of the flags `boosted`, `hidden` and `hides`, which occur once, not once per index."""
 
     boosted: int
     hidden: int
     hides: int = 1
-    """Does the query's own flag let HIDE hide? Where there is no such flag, it does."""
+    """Whether HIDE applies to this query; 1 for heads without such a flag."""
 
     @property
-    def unseen(self) -> int:
+    def is_unseen(self) -> int:
         return self.hidden and self.hides
 
 
 State = tuple[bytes, Facts]
-Flaw = tuple[int, Single, int, int]
-"""(score before, single columns, what is there, what should be)."""
+Flaw = tuple[int, FlagContents, int, int]
+"""(score before, flags, observed value, expected value)."""
 
 
 @dataclass(frozen=True)
 class ScoreQuestion:
-    """Is the exponential (or, with `exactly`, the score) after these columns what it should be?
+    """Is the exponential (or, with `exactly`, the score) after these columns the expected one?
 
-    unseen or hidden: 0, exactly -B.      boosted: exp(B), B.      else: the exponential of the score before, that score
+    The expected exponential (score) is 0 (-B) for an unseen key, exp(B) (B) for a boosted query, and otherwise
+    that of the score before.
     """
 
     alphabet: Alphabet
-    ends: Ends
+    visibility: Visibility
     exactly: bool = False
 
     def decide(self, design: HeadDesign, precision: Precision) -> LemmaOutcome:
         pieces = repeated(design.emit, precision, passes=design.passes, indexed=INDEXED)
-        sides = _Sides(pieces, precision)
-        hides = (0, 1) if _values(pieces.after, "hides") != (0,) else (1,)
-        flags = [
-            Single(*held) for held in product(_values(pieces.before, "boosted"), _values(pieces.after, "hidden"), hides)
-        ]
-        scores = np.array(precision.numbers()) if _values(pieces.before, "score") != (0,) else np.zeros(1, int)
+        runner = _ColumnRunner(pieces, precision)
+        hides = (0, 1) if _flag_values(pieces.after, "hides") != (0,) else (1,)
+        contents = product(_flag_values(pieces.before, "boosted"), _flag_values(pieces.after, "hidden"), hides)
+        all_flags = [FlagContents(*values) for values in contents]
+        scores = np.array(precision.numbers()) if _flag_values(pieces.before, "score") != (0,) else np.zeros(1, int)
 
         def moves(state: State) -> Iterable[tuple[CodeLetter, State]]:
             function = np.frombuffer(state[0], dtype=np.int64)
             for letter in self.alphabet(state[1]) if pieces.block else ():
-                after = sides.run(pieces.block, dict(letter.query), dict(letter.key), function)
+                after = runner.run(pieces.block, dict(letter.query), dict(letter.key), function)
                 yield letter, (after.tobytes(), letter.then)
 
         def flaw(state: State) -> Flaw | None:
-            unseen = self.ends.unseen(state[1])
-            if unseen is None:
+            is_unseen = self.visibility.is_unseen(state[1])
+            if is_unseen is None:
                 return None
             function = np.frombuffer(state[0], dtype=np.int64)
-            for single in flags:
-                found = sides.whole(function, scores, single)
-                there, wanted = self.observed(found, precision), self.wanted(scores, single, unseen, precision)
-                if not np.array_equal(there, wanted):
-                    k = int(np.argmax(np.abs(there - wanted)))
-                    return int(scores[k]), single, int(there[k]), int(wanted[k])
+            for flags in all_flags:
+                observed = self.observed(runner.final_scores(function, scores, flags), precision)
+                expected = self.expected(scores, flags, is_unseen, precision)
+                if not np.array_equal(observed, expected):
+                    k = int(np.argmax(np.abs(observed - expected)))
+                    return int(scores[k]), flags, int(observed[k]), int(expected[k])
             return None
 
         identity = np.array(precision.numbers(), dtype=np.int64)
-        closure = reachable_closure([(identity.tobytes(), self.ends.start)], moves, flaw)
-        cases = closure.states * len(flags) * scores.size
+        closure = reachable_closure([(identity.tobytes(), self.visibility.start)], moves, flaw)
+        cases = closure.states * len(all_flags) * scores.size
         if closure.witness is None:
             return LemmaOutcome(closure.states, cases)
         return LemmaOutcome(closure.states, cases, *self._refuted(design, precision, closure.witness))
@@ -136,40 +136,41 @@ class ScoreQuestion:
     def observed(self, scores: np.ndarray, precision: Precision) -> np.ndarray:
         return scores if self.exactly else exp(scores, precision)
 
-    def wanted(self, scores: np.ndarray, single: Single, unseen: bool, precision: Precision) -> np.ndarray:
-        if unseen or single.unseen:
+    def expected(self, scores: np.ndarray, flags: FlagContents, is_unseen: bool, precision: Precision) -> np.ndarray:
+        if is_unseen or flags.is_unseen:
             return np.full(scores.shape, -precision.bound if self.exactly else 0)
-        return self.observed(np.full(scores.shape, precision.bound) if single.boosted else scores, precision)
+        return self.observed(np.full(scores.shape, precision.bound) if flags.boosted else scores, precision)
 
     def _refuted(self, design: HeadDesign, precision: Precision, witness: Witness) -> tuple[str, Replayed]:
-        before, single, there, wanted = witness.flaw
-        what = "score" if self.exactly else "exp"
-        given = [letter.name for letter in witness.letters]
+        before, flags, observed, expected = witness.flaw
+        quantity = "score" if self.exactly else "exp"
+        conditions = [letter.name for letter in witness.letters]
         if gadget_programs.score in design.before:
-            given.append(f"score {precision.meaning(before)}")
-        given += [name for name in ("boosted", "hidden") if getattr(single, name)]
-        given += ["sees hidden keys"] if not single.hides else []
-        sentence = f"{', '.join(given)}: {what} {precision.meaning(there)}, not {precision.meaning(wanted)}"
-        return sentence, _replay(self, design, precision, witness)
+            conditions.append(f"score {precision.meaning(before)}")
+        conditions += [name for name in ("boosted", "hidden") if getattr(flags, name)]
+        conditions += ["sees hidden keys"] if not flags.hides else []
+        values = f"{quantity} {precision.meaning(observed)}, not {precision.meaning(expected)}"
+        return f"{', '.join(conditions)}: {values}", _replay(self, design, precision, witness)
 
 
 @dataclass(frozen=True)
 class SeenOrNot(ScoreQuestion):
-    """Is the score exactly B where the key is seen, and exactly -B where it is not or is hidden?"""
+    """Is the score exactly B if the key is seen, and exactly -B if it is unseen or hidden?"""
 
     exactly: bool = True
 
-    def wanted(self, scores: np.ndarray, single: Single, unseen: bool, precision: Precision) -> np.ndarray:
-        return np.full(scores.shape, -precision.bound if unseen or single.unseen else precision.bound)
+    def expected(self, scores: np.ndarray, flags: FlagContents, is_unseen: bool, precision: Precision) -> np.ndarray:
+        return np.full(scores.shape, -precision.bound if is_unseen or flags.is_unseen else precision.bound)
 
 
-class _Sides:
-    """Runs columns over whole functions: arrays with one entry per number of F_p."""
+class _ColumnRunner:
+    """Adds columns to running sums, for all numbers of F_p at once."""
 
     def __init__(self, pieces: Pieces, precision: Precision) -> None:
         self.pieces, self.precision = pieces, precision
 
     def run(self, columns: tuple[Column, ...], query: Contents, key: Contents, sums: np.ndarray) -> np.ndarray:
+        """Return the sums after these columns."""
         one = self.precision.one
         query = {"one": one, **{name: one * value for name, value in query.items()}}
         key = {"one": one, **{name: value if name == "score" else one * value for name, value in key.items()}}
@@ -177,55 +178,59 @@ class _Sides:
             sums = add(sums, column.term(query, key, self.precision), self.precision)
         return sums
 
-    def whole(self, function: np.ndarray, scores: np.ndarray, single: Single) -> np.ndarray:
-        """The score after all columns, for every score before them."""
+    def final_scores(self, function: np.ndarray, scores: np.ndarray, flags: FlagContents) -> np.ndarray:
+        """Return the score after all columns, for every score before them; `function` is that of the block."""
         sums = np.zeros_like(scores)
-        sums = self.run(self.pieces.before, {"boosted": single.boosted}, {"score": scores}, sums)
+        sums = self.run(self.pieces.before, {"boosted": flags.boosted}, {"score": scores}, sums)
         for _ in range(self.pieces.passes):
             sums = function[sums + self.precision.bound]
-        return self.run(self.pieces.after, {"hides": single.hides}, {"hidden": single.hidden}, sums)
+        return self.run(self.pieces.after, {"hides": flags.hides}, {"hidden": flags.hidden}, sums)
 
 
-def _values(columns: tuple[Column, ...], register: str) -> tuple[int, ...]:
-    """The values that a flag takes: 0 alone where no column reads it."""
+def _flag_values(columns: tuple[Column, ...], register: str) -> tuple[int, ...]:
+    """Return the values that a flag takes: 0 and 1, or only 0 if no column reads it."""
     names = {name for column in columns for name, _, _ in (*column.query, *column.key)}
     return (0, 1) if register in names else (0,)
 
 
 def _replay(question: ScoreQuestion, design: HeadDesign, precision: Precision, witness: Witness) -> Replayed:
-    """Two rows with the same query: the key in question and one that it does see. The engine's weight of the first."""
-    before, single, _, _ = witness.flaw
+    """Run the engine on two rows with the same query: the key in question, and a key that the query sees.
+
+    The result is the weight of the first.
+    """
+    before, flags, _, _ = witness.flaw
     program, _ = design.emit(len(witness.letters), rows=2, values=1)
     residual = np.zeros((1, 2, program.width), dtype=np.int64)
     residual[..., program.columns("one")] = precision.one
-    residual[..., program.columns("boosted")] = precision.one * single.boosted
-    residual[..., program.columns("hides")] = precision.one * single.hides
+    residual[..., program.columns("boosted")] = precision.one * flags.boosted
+    residual[..., program.columns("hides")] = precision.one * flags.hides
     residual[0, 0, program.columns("score")] = before
-    residual[0, 0, program.columns("hidden")] = precision.one * single.hidden
+    residual[0, 0, program.columns("hidden")] = precision.one * flags.hidden
     for i, letter in enumerate(witness.letters):
         for row, contents in ((0, letter.key), (1, letter.plain), (slice(None), letter.query)):
             for name, value in contents:
                 residual[0, row, program.columns(name)[i if name in INDEXED else 0]] = precision.one * value
-    unseen = bool(question.ends.unseen(witness.state[1]))
-    keys = [question.wanted(np.array([s]), v, u, precision) for s, v, u in (
-        (before, single, unseen), (0, Single(single.boosted, 0), False))]  # fmt: skip
-    exps = np.concatenate(keys) if not question.exactly else exp(np.concatenate(keys), precision)
-    wanted = int(divide(exps, total(exps, precision), precision)[0])
-    seen: dict[str, np.ndarray] = {}
+    is_unseen = bool(question.visibility.is_unseen(witness.state[1]))
+    keys = ((before, flags, is_unseen), (0, FlagContents(flags.boosted, 0), False))
+    expected = np.concatenate([question.expected(np.array([s]), f, unseen, precision) for s, f, unseen in keys])
+    exps = expected if not question.exactly else exp(expected, precision)
+    expected_weight = int(divide(exps, total(exps, precision), precision)[0])
+    recorded: dict[str, np.ndarray] = {}
     session = ReferenceEngine().session(assemble(program, precision))
     try:
-        session.layers(residual, 0, 1, watch=lambda name, value: seen.update({name: value.copy()}))
+        session.layers(residual, 0, 1, watch=lambda name, value: recorded.update({name: value.copy()}))
     except AttendsToNothing:
         return Replayed("the engine divides by zero", True)
-    weight = int(seen["layers.0.heads.0.weights"][0, 1, 0])
-    text = f"the engine gives the key the weight {precision.meaning(weight)}, not {precision.meaning(wanted)}"
-    return Replayed(text, weight != wanted)
+    weight = int(recorded["layers.0.heads.0.weights"][0, 1, 0])
+    text = f"the engine gives the key the weight {precision.meaning(weight)}, not {precision.meaning(expected_weight)}"
+    return Replayed(text, weight != expected_weight)
 
 
 def scaled_equality(precision: Precision, *, printed: bool = False) -> LemmaOutcome:
-    """EQ with [B/m] for B scores exactly max(-B, -2[B/m]·h), h bits differing, for every m >= 1 and every width.
+    """Decide: EQ with [B/m] for B scores exactly max(-B, -2[B/m]·h) for h differing bits, every m >= 1 and every width.
 
-    There are finitely many [B/m]. `printed`: at most max(-B, -2B/m) wherever a bit differs, as the paper has it.
+    There are finitely many values of [B/m]. With `printed`, decide the paper's bound instead: at most max(-B, -2B/m) if
+    a bit differs.
     """
     states, bound, m, scale = 0, precision.bound, 1, precision.bound
     while True:
@@ -237,11 +242,11 @@ def scaled_equality(precision: Precision, *, printed: bool = False) -> LemmaOutc
             widths=(1, 2, 5),
         )
         enough = bound // (2 * scale) + 1 if scale else 1  # bits that reach -B; more change nothing
-        sides = _Sides(pieces, precision)
+        runner = _ColumnRunner(pieces, precision)
 
-        def moves(state, sides=sides, block=pieces.block, enough=enough):
+        def moves(state, runner=runner, block=pieces.block, enough=enough):
             for letter in codes()(False):
-                after = sides.run(block, dict(letter.query), dict(letter.key), np.array(state[0]))
+                after = runner.run(block, dict(letter.query), dict(letter.key), np.array(state[0]))
                 yield letter, (int(after), min(enough, state[1] + letter.then))
 
         def flaw(state, m=m, scale=scale):
@@ -262,13 +267,13 @@ def scaled_equality(precision: Precision, *, printed: bool = False) -> LemmaOutc
 
 
 def _refuted_scale(m: int, scale: int, witness: Witness, precision: Precision) -> tuple[str, Replayed]:
-    """The score of the whole head, by its matrices."""
+    """Return the counterexample, and the score of the whole head computed from its matrices."""
     program, _ = HeadDesign(block=gadget_programs.eq_scaled(scale)).emit(len(witness.letters))
     head = layer_of(program, precision).heads[0]
     rows = np.zeros((2, program.width), dtype=np.int64)
     rows[:, program.columns("one")] = precision.one
     for i, letter in enumerate(witness.letters):
-        rows[0, program.columns("asked")[i]] = precision.one * dict(letter.query)["asked"]
+        rows[0, program.columns("query_code")[i]] = precision.one * dict(letter.query)["query_code"]
         rows[1, program.columns("code")[i]] = precision.one * dict(letter.key)["code"]
     q, k = (weighted(rows, w.rows(), w.shape[1], precision) for w in (head.wq, head.wk))
     score = int(inner_products(q, k.T, precision)[0, 1])
@@ -277,9 +282,9 @@ def _refuted_scale(m: int, scale: int, witness: Witness, precision: Precision) -
 
 
 def encoded(precision: Precision) -> LemmaOutcome:
-    """From a number in one-hot code of any width, the query forms of EQ: ±B by its bits, and 0 without a number.
+    """Decide: the query forms of EQ for a number in one-hot code of any width are ±B by its bits, and 0 for no number.
 
-    The form of bit i sums -B or B times every column; the fold has at most one column that is 1, wherever it is.
+    The form of bit i sums -B or B times every column. In the fold at most one column, at any position, is 1.
     """
     bits, weights = 4, set()
     for width in WIDTHS:
@@ -304,67 +309,67 @@ def encoded(precision: Precision) -> LemmaOutcome:
     return LemmaOutcome(closure.states, closure.states, text)
 
 
-# Alphabets ------------------------------------------------------------------------------------------------------------
+# Alphabets: what one index may contain, and what is known after it.
 
 
 def codes(digits: tuple[int, ...] = (-1, 1)) -> Alphabet:
-    """Signed bits; a row without a code holds 0 and agrees with nothing. Known: has some bit disagreed?"""
+    """Signed bits; a row without a code has 0 and agrees with nothing. Fact: has some bit differed?"""
 
     def alphabet(differs: Facts) -> Iterable[CodeLetter]:
         for a, b in product(digits, repeat=2):
             agrees = a == b and a != 0
             name = "bits agree" if agrees else "bits differ" if a and b else "no code"
-            yield CodeLetter((("asked", a),), (("code", b),), (("code", a),), differs or not agrees, name)
+            yield CodeLetter((("query_code", a),), (("code", b),), (("code", a),), differs or not agrees, name)
 
     return alphabet
 
 
 def cares(differs: Facts) -> Iterable[CodeLetter]:
-    """A key that asks for a bit, or does not care for it. Known: has some bit disagreed?"""
-    for bit, wanted in product((-1, 1), (-1, 0, 1)):
-        name = "no care" if not wanted else "bits agree" if bit == wanted else "bits differ"
-        key = (("code", wanted), ("care", abs(wanted)))
-        yield CodeLetter((("asked", bit),), key, (), differs or wanted == -bit, name)
+    """A key that requires a value of a bit, or does not care about it. Fact: has some bit differed?"""
+    for bit, required in product((-1, 1), (-1, 0, 1)):
+        name = "no care" if not required else "bits agree" if bit == required else "bits differ"
+        key = (("code", required), ("care", abs(required)))
+        yield CodeLetter((("query_code", bit),), key, (), differs or required == -bit, name)
 
 
-def optional(known: Facts) -> Iterable[CodeLetter]:
-    """Queries that may not ask, keys that may not care. Known: (does it ask, does it care, has some bit disagreed)."""
-    for asks, care in product((0, 1), repeat=2) if known is None else (known[:2],):
+def optional(facts: Facts) -> Iterable[CodeLetter]:
+    """Queries that may not ask, keys that may not care. Facts: (does it ask, does it care, has some bit differed)."""
+    for asks, care in product((0, 1), repeat=2) if facts is None else (facts[:2],):
         for a, b in product((-1, 1), repeat=2):
-            differs = (known is not None and known[2]) or bool(asks and care and a != b)
+            differs = (facts is not None and facts[2]) or bool(asks and care and a != b)
             name = "does not ask" if not asks else "no care" if not care else "bits agree" if a == b else "bits differ"
-            query, key = (("asked", a * asks), ("asks", asks)), (("code", b * care), ("cares", care))
+            query, key = (("query_code", a * asks), ("asks", asks)), (("code", b * care), ("cares", care))
             yield CodeLetter(query, key, (("code", a * asks), ("cares", asks)), (asks, care, differs), name)
 
 
 def rising(above: Facts) -> Iterable[CodeLetter]:
-    """Numbers from the lowest bit on. Known: is the key's above the query's so far?"""
+    """Numbers from the lowest bit on. Fact: is the key's number above the query's so far?"""
     for a, b in product((-1, 1), repeat=2):
         name = "bits agree" if a == b else "a bit above" if b > a else "a bit below"
-        yield CodeLetter((("asked", a),), (("code", b),), (("code", a),), b > a if a != b else above, name)
+        yield CodeLetter((("query_code", a),), (("code", b),), (("code", a),), b > a if a != b else above, name)
 
 
-def falling(known: Facts) -> Iterable[CodeLetter]:
-    """Numbers from the highest bit on. Known: (has some bit differed, is the key's number above the query's)."""
+def falling(facts: Facts) -> Iterable[CodeLetter]:
+    """Numbers from the highest bit on. Facts: (has some bit differed, is the key's number above the query's)."""
     for letter in rising(False):
-        differs, above = known or (False, False)
-        now = letter.query[0][1] != letter.key[0][1]
-        yield replace(letter, then=(True, above) if differs else (now, letter.then))
+        differs, above = facts or (False, False)
+        differs_now = letter.query[0][1] != letter.key[0][1]
+        yield replace(letter, then=(True, above) if differs else (differs_now, letter.then))
 
 
-def positions(known: Facts) -> Iterable[CodeLetter]:
-    """Positions in order. Known: (is the query's over, is the key's over, does the key come later)."""
-    query_over, key_over, later = known
+def positions(facts: Facts) -> Iterable[CodeLetter]:
+    """Positions in order. Facts: (is the query's position past, is the key's position past, is the key later)."""
+    query_over, key_over, later = facts
     for is_query in (False,) if query_over else (False, True):
         for is_key in (False,) if key_over else (False, True):
             then = (query_over or is_query, key_over or is_key, later or (is_key and query_over))
             name = {(0, 0): "·", (1, 0): "query", (0, 1): "key", (1, 1): "both"}[is_query, is_key]
-            asked = (("asked", int(query_over)),)
-            yield CodeLetter(asked, (("code", int(is_key)),), (("code", int(is_query)),), then, name)
+            query = (("query_code", int(query_over)),)
+            yield CodeLetter(query, (("code", int(is_key)),), (("code", int(is_query)),), then, name)
 
 
-DIFFERS = Ends(lambda differs: bool(differs))
-ASKED = Ends(lambda known: known is not None and known[2], None)
-ABOVE = Ends(lambda above: bool(above))
-ABOVE_FROM_THE_TOP = Ends(lambda known: known is not None and known[1], None)
-LATER = Ends(lambda known: known[2] if known[0] and known[1] else None, (False, False, False))
+DIFFERS = Visibility(lambda differs: bool(differs))
+DIFFERS_IF_ASKED = Visibility(lambda facts: facts is not None and facts[2], None)
+ABOVE = Visibility(lambda above: bool(above))
+ABOVE_FROM_THE_TOP = Visibility(lambda facts: facts is not None and facts[1], None)
+LATER = Visibility(lambda facts: facts[2] if facts[0] and facts[1] else None, (False, False, False))

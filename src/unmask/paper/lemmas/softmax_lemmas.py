@@ -1,11 +1,11 @@
-"""The effect of softmax and the value map on the scores, for every number of rows and every value.
+"""Lemmas about softmax and values of a head: LOOKUP, DETECT, EMPTY and LATEST, for every number of rows.
 
     Z = SUM_j e_j,        weight_j = [e_j / Z],        fetched = SUM_j [weight_j · v_j]
 
-Both sums run over the rows, so each is a fold. The exponentials of LOOKUP are those of the scores that EQ ends with,
-taken from its own closure; HIDE and FOCUS leave the exponential of a visible row as it is, and 0 elsewhere.
-What is read off the code: that the value map is 1 · source_i → target_i (checked on the weights of several widths), and
-that a head computes its columns independently of each other (the equations of `engines.reference`).
+Both sums run over the rows, so each is a fold. LOOKUP takes the exponentials from the closure of EQ. HIDE and FOCUS do
+not change the exponential of a visible row, and make the others 0.
+Read off the code: the value map is 1 · source_i → target_i (checked on the weights of several widths), and a head
+computes its columns independently of each other (the equations of `engines.reference`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,13 +39,13 @@ from unmask.verification.lengths.obligations import Closure, reachable_closure
 MATCH, OTHER = "match", "other"
 SENTINEL, ROW = "sentinel", "row"
 EQ = ScoreQuestion(codes((-1, 0, 1)), DIFFERS, exactly=True)
-"""Score 0 if the codes are equal, else exactly -B; a row without a code is equal to nothing."""
+"""Score 0 if the codes are equal, else exactly -B. A row without a code is not equal to any code."""
 
 
 def lookup(precision: Precision, *, matches: int = 1) -> LemmaOutcome:
-    """Rows in any number, of which `matches` have the code that is asked for: fetched is their value.
+    """Decide: among any number of rows, of which `matches` have the requested code, LOOKUP fetches their value.
 
-    EQ first, for the exponentials; then two folds: Z over them, the values with the weights that Z leads to.
+    First EQ, for the exponentials. Then two folds: Z over the exponentials, and the values with the weights of each Z.
     """
     design = HeadDesign(block=eq)
     _require_copies(design, precision)
@@ -53,76 +53,77 @@ def lookup(precision: Precision, *, matches: int = 1) -> LemmaOutcome:
     if not scored.holds:
         return scored
     match, other = exp(np.array([0, -precision.bound]), precision).tolist()
-    sums = _sums({MATCH: match, OTHER: other}, matches, precision)
+    sums = _reachable_sums({MATCH: match, OTHER: other}, matches, precision)
     states = scored.states + len(sums)
-    for Z in sorted({Z for Z, found in sums if found == matches}):
+    for Z in sorted({Z for Z, matched in sums if matched == matches}):
         weights = {kind: int(divide(e, Z, precision)) for kind, e in ((MATCH, match), (OTHER, other))}
-        closure = _fetched(weights, matches, precision)
+        closure = _fetched_values(weights, matches, precision)
         states += closure.states
         if closure.witness is not None:
             rows = closure.witness.letters
-            value, got = closure.witness.flaw
-            held = ", ".join(f"{kind} {precision.meaning(v)}" for kind, v in rows)
+            value, fetched = closure.witness.flaw
+            listed = ", ".join(f"{kind} {precision.meaning(v)}" for kind, v in rows)
             replayed = _replay_lookup(design, rows, value, precision)
-            return LemmaOutcome(states, states, f"{held}: {precision.meaning(got)} arrives", replayed)
+            return LemmaOutcome(states, states, f"{listed}: {precision.meaning(fetched)} arrives", replayed)
     return LemmaOutcome(states, states)
 
 
-def _sums(exps: dict[str, int], matches: int, precision: Precision) -> set[tuple[int, int]]:
-    """Every (Z, matching rows so far) that rows in any number lead to."""
+def _reachable_sums(exps: dict[str, int], matches: int, precision: Precision) -> set[tuple[int, int]]:
+    """Return all (Z, number of matching rows) that any number of rows can lead to."""
     reached: set[tuple[int, int]] = set()
 
     def moves(state: tuple[int, int]) -> Iterable[tuple[str, tuple[int, int]]]:
         for kind, e in exps.items():
-            found = state[1] + (kind == MATCH)
-            if found <= matches:
-                yield kind, (int(add(state[0], e, precision)), found)
+            matched = state[1] + (kind == MATCH)
+            if matched <= matches:
+                yield kind, (int(add(state[0], e, precision)), matched)
 
     reachable_closure([(0, 0)], moves, reached.add)
     return reached
 
 
-def _fetched(weights: dict[str, int], matches: int, precision: Precision) -> Closure:
-    """The sum over rows, all of whose matches hold one value; state: (sum, matches so far, their value)."""
+def _fetched_values(weights: dict[str, int], matches: int, precision: Precision) -> Closure:
+    """Return the closure of the sum over rows if all matches have one value; state: (sum, matches so far, value)."""
     every = np.array(precision.numbers())
-    ignored = dict(_distinct(multiply(weights[OTHER], every, precision), every))
-    taken = multiply(weights[MATCH], every, precision)
+    other_terms = dict(_distinct(multiply(weights[OTHER], every, precision), every))
+    match_terms = multiply(weights[MATCH], every, precision)
 
     def moves(state):
-        partial, found, value = state
-        for term, v in ignored.items():
-            yield (OTHER, v), (int(add(partial, term, precision)), found, value)
-        if found < matches:
+        partial, matched, value = state
+        for term, v in other_terms.items():
+            yield (OTHER, v), (int(add(partial, term, precision)), matched, value)
+        if matched < matches:
             values = every if value is None else np.array([value])
-            after = add(partial, taken[values + precision.bound], precision)
+            after = add(partial, match_terms[values + precision.bound], precision)
             for v, sum_so_far in zip(values.tolist(), after.tolist(), strict=True):
-                yield (MATCH, v), (sum_so_far, found + 1, v)
+                yield (MATCH, v), (sum_so_far, matched + 1, v)
 
     def flaw(state):
-        partial, found, value = state
-        return (value, partial) if found == matches and partial != value else None
+        partial, matched, value = state
+        return (value, partial) if matched == matches and partial != value else None
 
     return reachable_closure([(0, 0, None)], moves, flaw)
 
 
 def _distinct(terms: np.ndarray, values: np.ndarray) -> Iterable[tuple[int, int]]:
-    """(term, one of the values that lead to it) for every term."""
+    """Return (term, one of its values) for every different term."""
     different, first = np.unique(terms, return_index=True)
     return zip(different.tolist(), values[first].tolist(), strict=True)
 
 
 def _replay_lookup(design: HeadDesign, rows, value: int, precision: Precision) -> Replayed:
-    """One bit of code: the matching rows, and every row that asks, hold 1, the others -1."""
+    """Run the engine with a code of one bit: 1 in every query and in matching rows, -1 in the others."""
     program, _ = design.emit(1, rows=len(rows), values=1)
     residual = np.zeros((1, len(rows), program.width), dtype=np.int64)
-    for name in ("one", "asked"):
+    for name in ("one", "query_code"):
         residual[..., program.columns(name)] = precision.one
-    for i, (kind, held) in enumerate(rows):
+    for i, (kind, row_value) in enumerate(rows):
         residual[0, i, program.columns("code")] = precision.one if kind == MATCH else -precision.one
-        residual[0, i, program.columns("value")] = held
+        residual[0, i, program.columns("value")] = row_value
     after = ReferenceEngine().session(assemble(program, precision)).layers(residual, 0, 1)
-    got = int(after[0, 0, program.columns("fetched")][0])
-    return Replayed(f"the engine fetches {precision.meaning(got)}, not {precision.meaning(value)}", got != value)
+    fetched = int(after[0, 0, program.columns("fetched")][0])
+    text = f"the engine fetches {precision.meaning(fetched)}, not {precision.meaning(value)}"
+    return Replayed(text, fetched != value)
 
 
 def _require_copies(design: HeadDesign, precision: Precision) -> None:
@@ -133,57 +134,58 @@ def _require_copies(design: HeadDesign, precision: Precision) -> None:
 
 
 def visible_rows_alone(precision: Precision) -> LemmaOutcome:
-    """Softmax over all rows, of which the hidden ones have exponential 0, is softmax over the visible ones.
+    """Decide: softmax over all rows is softmax over the visible rows, if the hidden ones have exponential 0.
 
-    Pairs of folds, with and without the hidden rows: the two Z are always equal, and so, with equal weights, are the
-    two sums of values. A visible row has any exponential, and adds any number of F_p.
+    Two folds run in parallel, with and without the hidden rows. The two Z are always equal. With equal weights, so are
+    the two sums of values. A visible row has any exponential and adds any number of F_p.
     """
     visible = sorted({int(e) for e in exp_table(precision)})
     hidden = int(exp(np.array([-precision.bound]), precision)[0])
-    denominators = _in_step(visible, hidden, precision)
+    denominators = _parallel_sums(visible, hidden, precision)
     weights = divide(hidden, np.arange(1, precision.bound + 1), precision)
     assert not weights.any(), "a hidden row has the weight 0 whatever Z is, and adds [0·v] = 0"
-    values = _in_step(list(precision.numbers()), 0, precision)
+    values = _parallel_sums(list(precision.numbers()), 0, precision)
     states = denominators.states + values.states
-    broken = denominators.witness or values.witness
-    return LemmaOutcome(states, states, None if broken is None else f"{broken.letters}: the two sums differ")
+    witness = denominators.witness or values.witness
+    return LemmaOutcome(states, states, None if witness is None else f"{witness.letters}: the two sums differ")
 
 
-def _in_step(visible: list[int], hidden: int, precision: Precision) -> Closure:
+def _parallel_sums(visible: list[int], hidden: int, precision: Precision) -> Closure:
+    """Return the closure of (sum over all rows, sum over the visible rows); they must be equal."""
     terms = np.array(visible)
 
     def moves(pair: tuple[int, int]):
-        everything, alone = pair
-        yield "hidden", (int(add(everything, hidden, precision)), alone)
-        both = add(everything, terms, precision).tolist(), add(alone, terms, precision).tolist()
+        of_all, of_visible = pair
+        yield "hidden", (int(add(of_all, hidden, precision)), of_visible)
+        both = add(of_all, terms, precision).tolist(), add(of_visible, terms, precision).tolist()
         yield from zip(visible, zip(*both, strict=True), strict=True)
 
     return reachable_closure([(0, 0)], moves, lambda pair: pair if pair[0] != pair[1] else None)
 
 
 def detection(precision: Precision, *, code: int | None = None) -> LemmaOutcome:
-    """All scores 0: some row holds the code (1 by default) if and only if THRESH of the average is 1.
+    """Decide: if all scores are 0, THRESH of the average is 1 if and only if some row has the code (1 by default).
 
-    For every Z that rows in any number lead to; the second fold, over the values, may then have any number of rows,
-    which is more than can happen.
+    This is decided for every Z that any number of rows can lead to. For each Z, the fold over the values allows any
+    number of rows, so it covers more cases than occur.
     """
     code = precision.one if code is None else code
     threshold = threshold_of(precision)
     reached: dict[int, int] = {}
 
-    def counted(state: int):
+    def count(state: int):
         reached.setdefault(state, len(reached))
 
     at_zero = int(exp(np.array([0]), precision)[0])
-    reachable_closure([at_zero], lambda Z: [("row", int(add(Z, at_zero, precision)))], counted)
+    reachable_closure([at_zero], lambda Z: [("row", int(add(Z, at_zero, precision)))], count)
     states = len(reached)
     for Z, earlier in reached.items():
         rows, weight = earlier + 1, int(divide(at_zero, Z, precision))
-        terms = {held: int(multiply(weight, held, precision)) for held in (0, code)}
+        terms = {value: int(multiply(weight, value, precision)) for value in (0, code)}
 
         def moves(state, terms=terms):
-            for held, term in terms.items():
-                yield held, (int(add(state[0], term, precision)), state[1] or held != 0)
+            for value, term in terms.items():
+                yield value, (int(add(state[0], term, precision)), state[1] or value != 0)
 
         closure = reachable_closure(
             [(0, False)], moves, lambda state: state if bool(threshold[state[0]]) != state[1] else None
@@ -196,19 +198,20 @@ def detection(precision: Precision, *, code: int | None = None) -> LemmaOutcome:
 
 
 def sees_nothing(emit: Emit, precision: Precision) -> LemmaOutcome:
-    """EMPTY: among rows in any number with any scores, one of them the sentinel, `alone` is [all others are 0].
+    """Decide EMPTY: for any number of rows with any scores and one sentinel, `alone` is [all other exponentials are 0].
 
-    First the scores: what the sentinel and another row score after the columns of EMPTY, for every score before. Then
-    Z, a fold over the rows, with whether the sentinel and whether another exponential was among them; then the MLP.
+    First come the scores of the sentinel and of another row after the columns of EMPTY, for every score before. Then Z
+    is a fold over the rows; its state also says whether the sentinel and another positive exponential occurred. Last
+    comes the MLP.
     """
     columns, every = columns_of(emit(1), precision), np.array(precision.numbers())
-    e = {flag: exp(_scores_after(columns, every, flag, precision), precision) for flag in (SENTINEL, ROW)}
+    exps = {flag: exp(_scores_after(columns, every, flag, precision), precision) for flag in (SENTINEL, ROW)}
     letters = [
-        (flag, int(before), int(value)) for flag in (SENTINEL, ROW) for value, before in _distinct(e[flag], every)
+        (flag, int(before), int(value)) for flag in (SENTINEL, ROW) for value, before in _distinct(exps[flag], every)
     ]
-    if not np.array_equal(e[ROW], exp(every, precision)):
+    if not np.array_equal(exps[ROW], exp(every, precision)):
         return LemmaOutcome(2 * every.size, 2 * every.size, "another row does not keep its exponential")
-    alone = _alone_of(emit, precision)
+    alone = _alone_table(emit, precision)
 
     def moves(state: tuple[int, int | None, bool]) -> Iterable[tuple[Any, tuple[int, int | None, bool]]]:
         Z, sentinel, some = state
@@ -222,22 +225,22 @@ def sees_nothing(emit: Emit, precision: Precision) -> LemmaOutcome:
         Z, sentinel, some = state
         if sentinel is None:
             return None
-        got = alone[int(divide(sentinel, Z, precision))] if Z else -1
-        return None if got == (0 if some else precision.one) else got
+        actual = alone[int(divide(sentinel, Z, precision))] if Z else -1
+        return None if actual == (0 if some else precision.one) else actual
 
     closure = reachable_closure([(0, None, False)], moves, flaw)
     states = 2 * every.size + closure.states
     if closure.witness is None:
         return LemmaOutcome(states, states)
-    rows, wanted = closure.witness.letters, 0 if closure.witness.state[2] else precision.one
-    shown = ", ".join(f"{flag} {precision.meaning(before)}" for flag, before in rows)
-    got = "division by zero" if closure.witness.flaw < 0 else precision.meaning(closure.witness.flaw)
-    text = f"{shown}: {got}, not {precision.meaning(wanted)}"
-    return LemmaOutcome(states, states, text, _replay_empty(emit, rows, wanted, precision))
+    rows, expected = closure.witness.letters, 0 if closure.witness.state[2] else precision.one
+    listed = ", ".join(f"{flag} {precision.meaning(before)}" for flag, before in rows)
+    actual = "division by zero" if closure.witness.flaw < 0 else precision.meaning(closure.witness.flaw)
+    text = f"{listed}: {actual}, not {precision.meaning(expected)}"
+    return LemmaOutcome(states, states, text, _replay_empty(emit, rows, expected, precision))
 
 
 def _scores_after(columns: Sequence[Column], scores: np.ndarray, flag: str, precision: Precision) -> np.ndarray:
-    """What a row with every one of the scores scores in the end."""
+    """Return the score of a row after these columns, for each score before them."""
     key = {"one": precision.one, "score": scores, "sentinel": precision.one * (flag == SENTINEL)}
     total = np.zeros_like(scores)
     for column in columns:
@@ -245,14 +248,14 @@ def _scores_after(columns: Sequence[Column], scores: np.ndarray, flag: str, prec
     return total
 
 
-def _alone_of(emit: Emit, precision: Precision) -> dict[int, int]:
-    """What the MLP makes of every share."""
+def _alone_table(emit: Emit, precision: Precision) -> dict[int, int]:
+    """Return the output of the MLP for every share."""
     program = emit(1)
     units, bias = writers(units_of(program, precision), "alone"), offset_of(program, precision, "alone")
     return {x: _output(units, bias, {"share": x}, precision) for x in precision.numbers()}
 
 
-def _replay_empty(emit: Emit, rows, wanted: int, precision: Precision) -> Replayed:
+def _replay_empty(emit: Emit, rows, expected: int, precision: Precision) -> Replayed:
     program = emit(len(rows))
     residual = np.zeros((1, len(rows), program.width), dtype=np.int64)
     residual[..., program.columns("one")] = precision.one
@@ -263,14 +266,16 @@ def _replay_empty(emit: Emit, rows, wanted: int, precision: Precision) -> Replay
         after = ReferenceEngine().session(assemble(program, precision)).layers(residual, 0, 1)
     except AttendsToNothing:
         return Replayed("the engine divides by zero", True)
-    got = int(after[0, 0, program.columns("alone")][0])
-    return Replayed(f"the engine writes {precision.meaning(got)}, not {precision.meaning(wanted)}", got != wanted)
+    actual = int(after[0, 0, program.columns("alone")][0])
+    text = f"the engine writes {precision.meaning(actual)}, not {precision.meaning(expected)}"
+    return Replayed(text, actual != expected)
 
 
 def latest(precision: Precision, *, rows: int = 2) -> LemmaOutcome:
-    """All scores B: after any number of flags, `rows` rows for each, the sum is B or -B by the last of them, else 0.
+    """Decide: if all scores are B, the sum is B or -B by the last flag, and 0 without flags.
 
-    Z first: whatever the number of rows, the weight of each is the same. Then the sum, with what the last flag was.
+    There is any number of flags, each in `rows` consecutive rows. First comes Z: each row has the same weight for any
+    number of rows. Then comes the sum; its state includes the last flag.
     """
     at_bound = int(exp(np.array([precision.bound]), precision)[0])
     sums: set[int] = set()
@@ -295,9 +300,9 @@ def latest(precision: Precision, *, rows: int = 2) -> LemmaOutcome:
     states = len(sums) + closure.states
     if closure.witness is None:
         return LemmaOutcome(states, states)
-    flags, (got, last) = closure.witness.letters, closure.witness.state
-    shown = ", ".join({1: "plus", -1: "minus", 0: "none"}[flag] for flag in flags)
-    text = f"{shown}: {precision.meaning(got)}, not {precision.meaning(last * precision.bound)}"
+    flags, (actual, last) = closure.witness.letters, closure.witness.state
+    listed = ", ".join({1: "plus", -1: "minus", 0: "none"}[flag] for flag in flags)
+    text = f"{listed}: {precision.meaning(actual)}, not {precision.meaning(last * precision.bound)}"
     return LemmaOutcome(states, states, text, _replay_latest([f for f in flags for _ in range(rows)], last, precision))
 
 
@@ -309,12 +314,13 @@ def _replay_latest(flags: list[int], last: int, precision: Precision) -> Replaye
         for name, sign in (("plus", 1), ("minus", -1)):
             residual[0, row, program.columns(name)] = precision.one * (flag == sign)
     after = ReferenceEngine().session(assemble(program, precision)).layers(residual, 0, 1)
-    got, wanted = int(after[0, 0, program.columns("latest")][0]), last * precision.bound
-    return Replayed(f"the engine brings {precision.meaning(got)}, not {precision.meaning(wanted)}", got != wanted)
+    actual, expected = int(after[0, 0, program.columns("latest")][0]), last * precision.bound
+    text = f"the engine brings {precision.meaning(actual)}, not {precision.meaning(expected)}"
+    return Replayed(text, actual != expected)
 
 
 def threshold_of(precision: Precision) -> dict[int, int]:
-    """What THRESH makes of every average, by the weights of the gadget for one code."""
+    """Return the output of THRESH for every average, by the weights of the gadget for one code."""
     program = detect(1)
     units = writers(units_of(program, precision), "occurs")
     bias = offset_of(program, precision, "occurs")
@@ -322,7 +328,7 @@ def threshold_of(precision: Precision) -> dict[int, int]:
 
 
 def _output(units: list[tuple[Unit, int]], bias: int, contents: Contents, precision: Precision) -> int:
-    """What an output column adds to the row, by the units that write to it."""
+    """Return the value of an output column, from the units that write to it."""
     partial = 0
     for unit, weight in units:
         partial = int(add(partial, multiply(unit.value(contents, precision), weight, precision), precision))
@@ -334,12 +340,12 @@ def _replay_detection(rows: int, code: int, precision: Precision) -> Replayed:
     residual = np.zeros((1, rows, program.width), dtype=np.int64)
     residual[0, 0, program.columns("code")] = code
     after = ReferenceEngine().session(assemble(program, precision)).layers(residual, 0, 1)
-    got = int(after[0, 0, program.columns("occurs")][0])
-    return Replayed(f"the engine finds {precision.meaning(got)}, not 1", got != precision.one)
+    actual = int(after[0, 0, program.columns("occurs")][0])
+    return Replayed(f"the engine finds {precision.meaning(actual)}, not 1", actual != precision.one)
 
 
 def division_by_zero(precision: Precision) -> LemmaOutcome:
-    """Wrong: HIDE without BOOST, for a query that sees hidden keys alone. Z is 0 for every number of rows."""
+    """Wrong: HIDE without BOOST, for a query that sees only hidden keys. Z is 0 for every number of rows."""
     hidden = int(exp(np.array([-precision.bound]), precision)[0])
     closure = reachable_closure(
         [0], lambda Z: [("hidden row", int(add(Z, hidden, precision)))], lambda Z: Z if Z == 0 else None

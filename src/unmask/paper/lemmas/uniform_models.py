@@ -1,20 +1,20 @@
-"""Every compiler and every conversion → is what it writes uniform, positions and weights? (def:uniform-transformers)
+"""Every compiler and every conversion → are its positions and weights uniform in N? (def:uniform-transformers)
 
-| what                                  | positions        | what it means                                           |
+| subject                               | positions        | meaning                                                 |
 |---------------------------------------|------------------|---------------------------------------------------------|
 | regular languages, reachability by    | uniform          | formulas on numbers of O(log N) bits, the same for all  |
 | repeated squaring, programs and       |                  | N that were tried                                       |
 | families that are recurrences in N    |                  |                                                         |
-| circuits of a file, other families    | given as a table | positions list the circuit. For a file there is no      |
-| and kinds, arithmetic expressions,    |                  | family; for a `family:` the positions are as uniform    |
-| other programs                        |                  | as its circuits, for a program as its unfolding, and    |
-|                                       |                  | that these are is not shown here                        |
+| circuits of a file, other families    | given as a table | positions list the circuit. A file is not a family. The |
+| and kinds, arithmetic expressions,    |                  | positions of a `family:` are as uniform as its          |
+| other programs                        |                  | circuits, those of a program as its unfolding. Whether  |
+|                                       |                  | these are uniform is not shown here                     |
 | conversions                           | relative         | formulas over the source's positions: uniform if the    |
 |                                       |                  | source is                                               |
 
-Weights: where a compiler instantiates one program for every N, every entry is found in a finite table, at a place that
-depends on N by the number of bits of each code alone; the models are compared with it entry by entry, by other code
-than wrote them. Elsewhere weights are not looked at.
+Weights: if a compiler instantiates one program for every N, every entry of the weights is in a finite table. Its row
+and column depend on N only through the number of bits of each code. The models are compared with the table entry by
+entry, by code that did not write them. Other weights are not checked.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -60,10 +60,10 @@ class UniformitySubject:
     growth: FormulaGrowth
     note: str = ""
     entries: int | None = None
-    """How many entries of weights and positions were compared with one program for every N; None: not looked at."""
+    """The number of entries of weights and positions compared with one program for every N; None if not compared."""
 
     @property
-    def sentence(self) -> str:
+    def description(self) -> str:
         """Return the claim that the check supports."""
         growth = self.growth
         if growth.flaws:
@@ -87,12 +87,12 @@ def check() -> tuple[UniformitySubject, ...]:
 
 def require(subject: UniformitySubject) -> UniformitySubject:
     if subject.growth.status != subject.expected:
-        raise NotUniform(f"{subject.name}: {subject.sentence}; expected: {subject.expected}")
+        raise NotUniform(f"{subject.name}: {subject.description}; expected: {subject.expected}")
     return subject
 
 
 def walk() -> Iterator[UniformitySubject]:
-    """Every compiler, then every conversion."""
+    """Yield the result for every compiler, then for every conversion."""
     for source in SOURCES:
         compiler = source.compiler()
         for kind in source.kinds or compiler.kinds:
@@ -105,9 +105,9 @@ def walk() -> Iterator[UniformitySubject]:
 
 @dataclass(frozen=True)
 class CompiledProblem:
-    """A problem, the lengths to compile it for, and what is expected; all kinds that it compiles to, or some.
+    """A problem, the lengths to compile it for, the expected status, and the kinds (default: all that it compiles to).
 
-    The shortest length is long enough that no special case is left.
+    The shortest length is long enough to avoid special cases for small N.
     """
 
     name: str
@@ -123,7 +123,7 @@ def _parsed(problem: str) -> Callable[[], Compiler]:
 
 
 def _all_maps_of_five_states() -> Compiler:
-    """Its 3,125 maps are too many for one slot per node."""
+    """Return the compiler of a language with 3,125 maps, which are too many for one slot per node."""
     delta = np.array([[1, 1, 0], [2, 0, 1], [3, 2, 2], [4, 3, 3], [0, 4, 0]])
     return RegularCompiler.of(Automaton(("a", "b", "c"), delta, 0, np.array([1, 0, 0, 0, 0], dtype=bool)))
 
@@ -136,7 +136,7 @@ def _palindromes() -> Compiler:
 
 
 def _common_walk() -> Compiler:
-    """Its groups are boxes, so that there is one program for every N."""
+    """Return the compiler of a system whose groups are boxes, so that there is one program for every N."""
     i, j = indices("i j")
     way = Slots("way", (i.range(N), j.range(N)), BOOLEAN)
     reads = (way[i - 1, j].or_else(True), way[i, j - 1].or_else(False), letter(i), letter(j))
@@ -187,7 +187,7 @@ SOURCES: tuple[CompiledProblem, ...] = (
 
 
 def compiled(source: CompiledProblem, compiler: Compiler, kind: Kind) -> UniformitySubject:
-    """Check what the compiler of a problem writes."""
+    """Check the programs that the compiler of a problem writes for one kind."""
     by_length, models = {}, []
     for length in source.lengths if compiler.length is None else (compiler.length,):
         programs = assembled(lambda length=length: models.append(compiler.compile(kind, length, PRECISION)))
@@ -199,11 +199,14 @@ def compiled(source: CompiledProblem, compiler: Compiler, kind: Kind) -> Uniform
 
 
 def entries_compared(name: str, family: ModelFamily, models: Sequence[Model]) -> int:
-    """How many; raises `NotUniform` where one is not the family's, or the bits of a code are no formula in N."""
+    """Compare models with the program of their family; return the number of entries.
+
+    Raise `NotUniform` if an entry differs, or if the number of bits of a code is not a formula in N.
+    """
     for program in family.design.programs.values():
         for register, room in program.codes.items():
             if (flaw := flaw_of(room, max(model.rows for model in models))) is not None:
-                raise NotUniform(f"{name}: how many bits {register} has: {flaw}")
+                raise NotUniform(f"{name}: number of bits of {register}: {flaw}")
     try:
         return sum(compare(family, model) for model in models)
     except ObligationFailed as difference:
@@ -211,7 +214,7 @@ def entries_compared(name: str, family: ModelFamily, models: Sequence[Model]) ->
 
 
 def converted(theorem: Theorem) -> UniformitySubject:
-    """What a conversion of models writes, from small random sources whose slots grow with N."""
+    """Check the programs that a conversion writes, for small random sources whose slots grow with N."""
     by_length = {}
     for length in SOURCE_LENGTHS:
         source = small_source(theorem.source, length)
@@ -222,7 +225,7 @@ def converted(theorem: Theorem) -> UniformitySubject:
 
 
 def converted_transformer(theorem: TransformerTheorem) -> UniformitySubject:
-    """What a conversion of transformers writes."""
+    """Check the programs that a conversion of single transformers writes."""
     by_length = {}
     for length in SOURCE_LENGTHS:
         source = small_source("topk", length).transformers["model"]
@@ -238,18 +241,18 @@ def small_source(kind: Kind, length: int) -> Model:
 
 
 def assembled(build: Callable[[], object]) -> list[Program]:
-    """The programs that a compilation or conversion assembles."""
+    """Return the programs that a compilation or conversion assembles."""
     with recorded_programs() as programs:
         build()
     return programs
 
 
 def table(subjects: tuple[UniformitySubject, ...]) -> str:
-    """For docs/background/uniformity-table.md, which `python -m unmask.paper.lemmas.uniform_models` prints."""
+    """Return the table of docs/background/uniformity-table.md (`python -m unmask.paper.lemmas.uniform_models`)."""
     lines = ["| written by | N | its positions | its weights |", "|---|---|---|---|"]
     for subject in subjects:
         name, lengths = subject.name.replace("|", "\\|"), ", ".join(map(str, subject.growth.lengths))
-        lines.append(f"| `{name}` | {lengths} | {subject.sentence} | {subject.weights} |")
+        lines.append(f"| `{name}` | {lengths} | {subject.description} | {subject.weights} |")
     return "\n".join(lines) + "\n"
 
 

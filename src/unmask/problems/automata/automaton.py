@@ -16,7 +16,7 @@ from unmask.problems.automata.characters import LAST, class_name, union
 
 def minimal_table(delta: np.ndarray, start: int, accepting: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
     """Return (delta, start, accepting) of the quotient of the reachable part; its states are in no particular order."""
-    delta, start, accepting = _reachable(delta, start, accepting)
+    delta, start, accepting = renumbered(delta, start, accepting, breadth_first(delta.tolist(), start))
     # Arrows into states from which nothing is accepted are left out: most arrows of a typical table are such arrows.
     live = _reaching(delta, accepting)
     arrows = _arrows_into(delta, live)
@@ -47,11 +47,6 @@ def renumbered(
     number = np.full(len(delta), -1, dtype=np.int32)
     number[old] = np.arange(len(old), dtype=np.int32)
     return number[delta[old]], int(number[start]), accepting[old]
-
-
-def _reachable(delta: np.ndarray, start: int, accepting: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
-    order = breadth_first(delta.tolist(), start)
-    return renumbered(delta, start, accepting, order)
 
 
 def _arrows_into(delta: np.ndarray, live: np.ndarray) -> list[list[tuple[int, int]]]:

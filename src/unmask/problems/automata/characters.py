@@ -56,7 +56,7 @@ def category(escape: str, *, ascii: bool) -> Ranges:
 
 
 @lru_cache(maxsize=4096)
-def matched(items: tuple[Item, ...], *, negated: bool, ascii: bool, ignore_case: bool) -> Ranges:
+def class_members(items: tuple[Item, ...], *, negated: bool, ascii: bool, ignore_case: bool) -> Ranges:
     """The characters that the class [items], or [^items], matches."""
     pairs: list[tuple[int, int]] = []
     for item in items:
@@ -69,7 +69,7 @@ def matched(items: tuple[Item, ...], *, negated: bool, ascii: bool, ignore_case:
     cased = _ASCII_LETTERS if ascii and reach <= _LAST_OF_PLANE_0 else _cased_characters()
     flags = re.IGNORECASE | (re.ASCII if ascii else re.UNICODE)
     matching = set(re.findall(_class_pattern(items, negated=negated), cased, flags))
-    return _toggled(plain, [ord(c) for c in cased if (c in matching) != contains(plain, ord(c))])
+    return _symmetric_difference(plain, [ord(c) for c in cased if (c in matching) != contains(plain, ord(c))])
 
 
 def partition(sets: Sequence[Ranges]) -> tuple[tuple[tuple[int, int, int], ...], list[int]]:
@@ -140,7 +140,7 @@ def _range_text(first: int, last: int) -> str:
     return f"\\U{first:08x}" if first == last else f"\\U{first:08x}-\\U{last:08x}"
 
 
-def _toggled(ranges: Ranges, points: Sequence[int]) -> Ranges:
+def _symmetric_difference(ranges: Ranges, points: Sequence[int]) -> Ranges:
     """The symmetric difference of a set and some points."""
     flips: dict[int, int] = {}
     for first, last in (*ranges, *((point, point) for point in points)):

@@ -72,7 +72,7 @@ def _equal_halves(builder: CircuitBuilder, x: Bits) -> list[int]:
     return [equal]
 
 
-def _ripple(builder: CircuitBuilder, x: Bits, y: Bits) -> list[int]:
+def _ripple_carry_sum(builder: CircuitBuilder, x: Bits, y: Bits) -> list[int]:
     """x + y, low bit first, with the carry at the end."""
     carry, total = FALSE, []
     for a, b in zip(x, y, strict=True):
@@ -83,7 +83,7 @@ def _ripple(builder: CircuitBuilder, x: Bits, y: Bits) -> list[int]:
 
 
 def _addition(builder: CircuitBuilder, x: Bits) -> list[int]:
-    return _ripple(builder, x[: len(x) // 2], x[len(x) // 2 :])
+    return _ripple_carry_sum(builder, x[: len(x) // 2], x[len(x) // 2 :])
 
 
 def _parity(builder: CircuitBuilder, x: Bits) -> list[int]:
@@ -141,7 +141,7 @@ def _multiplication(builder: CircuitBuilder, x: Bits) -> list[int]:
     total = [FALSE] * (2 * half)
     for shift, factor in enumerate(x[half:]):
         row = [builder.and_(bit, factor) for bit in x[:half]]
-        total[shift : shift + half + 1] = _ripple(builder, total[shift : shift + half], row)
+        total[shift : shift + half + 1] = _ripple_carry_sum(builder, total[shift : shift + half], row)
     return total
 
 

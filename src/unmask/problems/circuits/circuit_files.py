@@ -87,7 +87,7 @@ class _AigerReader:
         output_literals = [self._literal(largest) for _ in range(outputs)]
         and_gates = self._binary_gates(inputs, gates) if binary else [self._gate(largest) for _ in range(gates)]
         names = self._symbols(inputs, outputs)
-        return _ordered(self.name, input_literals, output_literals, and_gates, names)
+        return _build_circuit(self.name, input_literals, output_literals, and_gates, names)
 
     def _line(self) -> str:
         end = self.content.find(b"\n", self.position)
@@ -161,14 +161,14 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 12
 
 
-def _ordered(
+def _build_circuit(
     name: str,
     input_literals: list[int],
     output_literals: list[int],
     and_gates: list[tuple[int, int, int]],
     names: dict[str, str],
 ) -> Circuit:
-    """Inputs first, gates in an order in which each comes after what it reads."""
+    """Return the circuit with inputs first, then gates in an order in which each comes after the nodes it reads."""
     literal = {0: 0}
     for i, x in enumerate(input_literals):
         if x & 1 or x < 2 or x in literal:
@@ -178,7 +178,7 @@ def _ordered(
     if len(reads) < len(and_gates) or any(node in literal for node in reads):
         raise ProblemError(f"{name} defines a variable twice")
     gates: list[Gate] = []
-    for node in _after_what_they_read(name, reads, defined=set(literal)):
+    for node in _topological_order(name, reads, defined=set(literal)):
         gates.append(Gate("and", tuple(literal[x & ~1] ^ (x & 1) for x in reads[node])))
         literal[node] = 2 * (len(input_literals) + len(gates))
     for x in output_literals:
@@ -192,8 +192,8 @@ def _ordered(
     )
 
 
-def _after_what_they_read(name: str, reads: dict[int, tuple[int, int]], defined: set[int]) -> Iterator[int]:
-    """The nodes of the gates, each after those that it reads: a depth-first search, linear in the number of gates."""
+def _topological_order(name: str, reads: dict[int, tuple[int, int]], defined: set[int]) -> Iterator[int]:
+    """Yield the nodes of the gates, each after those that it reads, by a depth-first search in linear time."""
     for root in reads:
         waiting, entered = [root], set()  # entered: the nodes on the path from the root to the current node
         while waiting:

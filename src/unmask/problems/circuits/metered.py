@@ -93,10 +93,10 @@ class Metered(Machine):
             definition.body = definition.body[1:] or [ast.Pass()]
         names = dict(function.__globals__)
         names |= inspect.getclosurevars(function).nonlocals
-        form = _Form(self.name, definition, names)
+        form = _CheckedDefinition(self.name, definition, names)
         self.prints, self.registers = form.prints, form.registers
-        namespace: dict[str, Any] = {**form.known, "range": range, "_bounded": _bounded}
-        code = ast.fix_missing_locations(ast.Module([_Metering(form).visit(definition)], []))
+        namespace: dict[str, Any] = {**form.used_globals, "range": range, "_bounded": _bounded}
+        code = ast.fix_missing_locations(ast.Module([_LimitChecks(form).visit(definition)], []))
         exec(compile(code, inspect.getfile(function), "exec"), namespace)
         self._run = namespace[self.name]
 
@@ -132,7 +132,7 @@ def _bounded(value: int, limit: int, subject: str) -> int:
     return value
 
 
-class _Form:
+class _CheckedDefinition:
     """The parts of a definition; raise NotMetered if it does not have the required form."""
 
     def __init__(self, name: str, definition: ast.FunctionDef, names: dict[str, Any]) -> None:
@@ -147,7 +147,7 @@ class _Form:
         nodes = list(ast.walk(definition))
         stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
         self.local = stored | set(self.numbers)
-        self.known: dict[str, Any] = {}
+        self.used_globals: dict[str, Any] = {}
         self.registers = len(self.local)
         self.prints = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes)
         self._iterated = [n.iter for n in nodes if isinstance(n, ast.For)]
@@ -198,7 +198,7 @@ class _Form:
             self._refuse(node, f"{called} is not a metered function that is defined before {self.name}")
         if machine.prints != iterated:
             self._refuse(node, f"{called} {'prints numbers' if machine.prints else 'returns a number'}")
-        self.known[called] = machine
+        self.used_globals[called] = machine
         self.registers += machine.registers
 
     def _check_name(self, node: ast.Name, names: dict[str, Any]) -> None:
@@ -207,17 +207,17 @@ class _Form:
         value = names.get(node.id)
         if not isinstance(value, int):
             self._refuse(node, f"{node.id} is neither a register nor a number")
-        self.known[node.id] = value
+        self.used_globals[node.id] = value
 
     def _refuse(self, node: ast.AST, why: str) -> NoReturn:
         line = (ast.unparse(node) or f"operator {type(node).__name__}").splitlines()[0]
         raise NotMetered(f"{self.name} cannot be metered: `{line}`: {why}")
 
 
-class _Metering(ast.NodeTransformer):
+class _LimitChecks(ast.NodeTransformer):
     """The definition with its limit, which is passed to every machine and checked at every assignment to a register."""
 
-    def __init__(self, form: _Form) -> None:
+    def __init__(self, form: _CheckedDefinition) -> None:
         self._form = form
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:

@@ -17,7 +17,7 @@ from unmask.errors import PatternError, TooLarge
 from unmask.limits import check
 from unmask.problems.automata.automaton import Automaton, token_names
 from unmask.problems.automata.characters import NEWLINE, blocks_in, partition
-from unmask.problems.regexes.nfa import AssertionCase, Guard, LookGuard, Neighbour, Nfa, nfa_of, size
+from unmask.problems.regexes.nfa import AssertionCase, Guard, LookGuard, Neighbour, Nfa, nfa_of, state_count
 from unmask.problems.regexes.regex_parser import parse_regex
 
 _MOST_WORK = 60_000_000  # operations on big integers, and table entries: they take some seconds
@@ -25,7 +25,7 @@ _MOST_WORK = 60_000_000  # operations on big integers, and table entries: they t
 
 def deterministic(nfa: Nfa, *, most_states: int) -> Automaton:
     """A complete DFA of the same language, not yet minimal."""
-    return _Subsets(nfa).explored(most_states)
+    return _Subsets(nfa).automaton(most_states)
 
 
 class _Subsets:
@@ -89,7 +89,7 @@ class _Subsets:
             firsts.setdefault(tuple(bool(mask >> token & 1) for mask in masks), token) for token in range(self.edge + 1)
         ]
 
-    def explored(self, most_states: int) -> Automaton:
+    def automaton(self, most_states: int) -> Automaton:
         tokens = range(self.edge)
         groups = [(kind, [t for t in tokens if self.ahead[t] == kind]) for kind in sorted(set(self.ahead[: self.edge]))]
         # Bit 0 of a mask is the end state, never a reading state: it marks the start of the word.
@@ -225,7 +225,7 @@ Gap = tuple[GapPast, Rest]
 
 def deterministic_with_looks(nfa: Nfa, *, most_states: int) -> Automaton:
     """A complete DFA of the same language, not yet minimal."""
-    return _Gaps(nfa).explored(most_states)
+    return _Gaps(nfa).automaton(most_states)
 
 
 class _Gaps:
@@ -269,7 +269,7 @@ class _Gaps:
             for token in range(self.edge + 1)
         ]
 
-    def explored(self, most_states: int) -> Automaton:
+    def automaton(self, most_states: int) -> Automaton:
         ways = self._backwards(most_states)
         nothing = Rest(self.edge, only_newline=False, succeeds=0)
         at_start = GapPast(self.kind[self.edge], 0)
@@ -457,7 +457,7 @@ def regex_automaton(
     """
     try:
         tree = parse_regex(pattern, ascii=ascii, ignore_case=ignore_case)
-        states = size(tree)
+        states = state_count(tree)
         if states > 2 * most_states:
             raise TooLarge(
                 f"the regex needs {states:,} states once its counted repetitions are written out, "

@@ -66,7 +66,7 @@ class Assertion:
 
 @dataclass(frozen=True)
 class Look:
-    """The empty word, where a word of the body begins (`ahead`) or ends; or where none does (`negated`)."""
+    """The empty word at a position where a word of the body begins (`ahead`) or ends; `negated`: where none does."""
 
     body: "RegexNode"
     ahead: bool
@@ -80,11 +80,11 @@ EDGE = Neighbour((), edge=True)
 EMPTY = Concatenation(())
 
 
-def repeated(body: RegexNode, least: int, most: int | None) -> RegexNode:
+def repetition(body: RegexNode, least: int, most: int | None) -> RegexNode:
     """A Repeat, simplified so that nested loops and loops over the empty word need no states."""
     if most == 0:
         return EMPTY
-    if not reads(body):
+    if not can_read(body):
         return body if least else EMPTY
     if least == 1 == most:
         return body
@@ -94,36 +94,36 @@ def repeated(body: RegexNode, least: int, most: int | None) -> RegexNode:
     return Repeat(body, least, most)
 
 
-def reads(node: RegexNode) -> bool:
+def can_read(node: RegexNode) -> bool:
     """Whether the node can read a character."""
     match node:
         case Chars(ranges=ranges):
             return bool(ranges)
         case Concatenation(parts=parts) | Alternatives(parts=parts):
-            return any(map(reads, parts))
+            return any(map(can_read, parts))
         case Repeat(body=body):
-            return reads(body)
+            return can_read(body)
         case Assertion() | Look():
             return False
 
 
-def size(node: RegexNode) -> int:
+def state_count(node: RegexNode) -> int:
     """The number of states of the automaton of a node, known before it is built."""
     match node:
         case Chars():
             return 1
         case Concatenation(parts=parts):
-            return sum(map(size, parts))
+            return sum(map(state_count, parts))
         case Alternatives(parts=parts):
-            return 1 + sum(map(size, parts))
+            return 1 + sum(map(state_count, parts))
         case Repeat(body=body, least=least, most=None):
-            return 1 + size(body) * max(least, 1)
+            return 1 + state_count(body) * max(least, 1)
         case Repeat(body=body, least=least, most=int(most)):
-            return size(body) * most + (most - least) + (1 if 0 < least < most else 0)
+            return state_count(body) * most + (most - least) + (1 if 0 < least < most else 0)
         case Assertion():
             return 1
         case Look(body=body):
-            return 2 + size(body)
+            return 2 + state_count(body)
     raise AssertionError(node)
 
 
@@ -165,14 +165,14 @@ class Nfa:
     states: int = 1
     start: int = 0
 
-    def reading(self, ranges: Ranges, target: int) -> int:
-        """A new state that reads one character of a set."""
+    def add_reading_state(self, ranges: Ranges, target: int) -> int:
+        """Add a state that reads one character of a set, and return its number."""
         state = self._new()
         self.reads[state] = (self.sets.setdefault(ranges, len(self.sets)), target)
         return state
 
-    def branching(self, arrows: list[tuple[int, Guard]]) -> int:
-        """A new state that continues without reading."""
+    def add_silent_state(self, arrows: list[tuple[int, Guard]]) -> int:
+        """Add a state that continues without reading, and return its number."""
         state = self._new()
         self.silent[state] = arrows
         return state
@@ -196,19 +196,19 @@ def _before(nfa: Nfa, node: RegexNode, target: int) -> int:
     """The state from which exactly the words of `node` lead to `target`."""
     match node:
         case Chars(ranges=ranges):
-            return nfa.reading(ranges, target)
+            return nfa.add_reading_state(ranges, target)
         case Concatenation(parts=parts):
             for part in reversed(parts):
                 target = _before(nfa, part, target)
             return target
         case Alternatives(parts=parts):
-            return nfa.branching([(_before(nfa, part, target), None) for part in parts])
+            return nfa.add_silent_state([(_before(nfa, part, target), None) for part in parts])
         case Assertion(cases=cases):
-            return nfa.branching([(target, case) for case in cases])
+            return nfa.add_silent_state([(target, case) for case in cases])
         case Look(body=body, ahead=ahead, negated=negated):
-            end = nfa.branching([])
+            end = nfa.add_silent_state([])
             nfa.looks.append(LookAround(_before(nfa, body, end), end, ahead))
-            return nfa.branching([(target, LookGuard(len(nfa.looks) - 1, negated))])
+            return nfa.add_silent_state([(target, LookGuard(len(nfa.looks) - 1, negated))])
         case Repeat():
             return _before_repeat(nfa, node, target)
 
@@ -218,10 +218,10 @@ def _before_repeat(nfa: Nfa, node: Repeat, target: int) -> int:
         return _before_loop(nfa, node, target)
     entry, first, optional = target, nfa.states, node.most - node.least
     for _ in range(optional):
-        entry = nfa.branching([(_before(nfa, node.body, entry), None), (target, None)])
+        entry = nfa.add_silent_state([(_before(nfa, node.body, entry), None), (target, None)])
     last = 1 if optional and node.least else 0  # the last required copy is built in the same way, for comparison
     for _ in range(last):
-        entry = nfa.branching([(_before(nfa, node.body, entry), None)])
+        entry = nfa.add_silent_state([(_before(nfa, node.body, entry), None)])
     # Behind each later block one copy more is allowed than behind the one before it: x{0,k} ⊆ x{0,k+1}.
     _compare_blocks(nfa, first, optional + last, later_is_better=True)
     for _ in range(node.least - last):
@@ -230,7 +230,7 @@ def _before_repeat(nfa: Nfa, node: Repeat, target: int) -> int:
 
 
 def _before_loop(nfa: Nfa, node: Repeat, target: int) -> int:
-    loop = nfa.branching([(target, None)])
+    loop = nfa.add_silent_state([(target, None)])
     first = nfa.states
     entry = _before(nfa, node.body, loop)
     nfa.silent[loop].insert(0, (entry, None))

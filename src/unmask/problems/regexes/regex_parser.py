@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from unmask.errors import PatternError
-from unmask.problems.automata.characters import EVERYTHING, NEWLINE, Item, Ranges, category, complement, matched
+from unmask.problems.automata.characters import EVERYTHING, NEWLINE, Item, Ranges, category, class_members, complement
 from unmask.problems.regexes.nfa import (
     ANYTHING,
     EDGE,
@@ -21,7 +21,7 @@ from unmask.problems.regexes.nfa import (
     Neighbour,
     RegexNode,
     Repeat,
-    repeated,
+    repetition,
 )
 
 # Pattern text → the columns of constructs for which Python's parse tree has no position.
@@ -205,7 +205,7 @@ class _TreeReader:
                 return self.sequence(body, (inherited | added) & ~removed)
             case "MAX_REPEAT" | "MIN_REPEAT":
                 least, most, body = argument
-                return repeated(self.sequence(body, flags), least, _bound(most))
+                return repetition(self.sequence(body, flags), least, _bound(most))
             case "POSSESSIVE_REPEAT":
                 least, most, body = argument
                 return self.possessive(self.sequence(body, flags), least, _bound(most))
@@ -270,11 +270,11 @@ def _greediest(body: Chars, least: int, most: int | None) -> RegexNode:
     """The longest run of characters of the set, up to `most`."""
     no_more = Assertion((AssertionCase(ANYTHING, Neighbour(complement(body.ranges), edge=True)),))
     if most is None:
-        return Concatenation((repeated(body, least, None), no_more))
-    full = repeated(body, most, most)
+        return Concatenation((repetition(body, least, None), no_more))
+    full = repetition(body, most, most)
     if least == most:
         return full
-    return Alternatives((full, Concatenation((repeated(body, least, most - 1), no_more))))
+    return Alternatives((full, Concatenation((repetition(body, least, most - 1), no_more))))
 
 
 def _has_no_choice(node: RegexNode) -> bool:
@@ -303,7 +303,7 @@ def _items(members: Any) -> tuple[tuple[Item, ...], bool]:
 
 def _class(items: tuple[Item, ...], negated: bool, flags: int) -> Ranges:
     ascii, ignore_case = not flags & re.UNICODE, bool(flags & re.IGNORECASE)
-    return matched(items, negated=negated, ascii=ascii, ignore_case=ignore_case)
+    return class_members(items, negated=negated, ascii=ascii, ignore_case=ignore_case)
 
 
 def _assertion(name: str, flags: int) -> Assertion:

@@ -103,8 +103,8 @@ def clear_if_flagged(mlp: MlpBuilder, flags: Sequence[int], column: int) -> None
     mlp.write(unit, np.array([column]), -ONE)
 
 
-def also(mlp: MlpBuilder, columns: Columns, again: Columns) -> None:
-    """Write to again_i the same units that the MLP has written to columns_i so far."""
+def write_again(mlp: MlpBuilder, columns: Columns, again: Columns) -> None:
+    """Write to again_i the units and offsets that the MLP has written to columns_i so far."""
     target_of = np.full(max(columns) + 1, -1)
     target_of[columns] = again
 
@@ -242,7 +242,7 @@ def project(mlp: MlpBuilder, bits: Columns, complement: Columns, target: Columns
 # | gadget             | equation                                                                       | hidden units |
 # |--------------------|--------------------------------------------------------------------------------|--------------|
 # | `unchosen`         | h = ReLU(take - keep) twice, ReLU(1 - Σ 2^(p-1)·h) = [take <= keep]            | 2            |
-# | `left_as_it_is`    | the same h, ReLU(x_c - Σ 2^(p-1)·h) = x_c ∧ [take <= keep]                     | 2, 1 per c   |
+# | `unless_taken`     | the same h, ReLU(x_c - Σ 2^(p-1)·h) = x_c ∧ [take <= keep]                     | 2, 1 per c   |
 # | `no_preference`    | h_c = ReLU(l_c + B), g = ReLU(keep - take + 2^-p), each twice,                 | 2, 2 per c   |
 # |                    | ReLU(1 - Σ 2^(p-1)·(h_c + g)) = [take > keep, and every l_c is -B]             |              |
 # | `barely_preferred` | h_c = ReLU(l_c + B - 2^-p), m_c = ReLU(2^-p - B - l_c), g as above, each twice | 2, 4 per c   |
@@ -259,7 +259,7 @@ def unchosen(mlp: MlpBuilder, decision: Columns, flags: Columns) -> None:
     mlp.offset(flags, ONE)
 
 
-def left_as_it_is(mlp: MlpBuilder, decision: Columns, flags: Columns, target: Columns) -> None:
+def unless_taken(mlp: MlpBuilder, decision: Columns, flags: Columns, target: Columns) -> None:
     """Write target_c = flags_c if take <= keep, else 0."""
     mlp.write(conjunction(mlp, flags, [[]] * flags.size), target)
     _not_if_taken(mlp, decision, target)

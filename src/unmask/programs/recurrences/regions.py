@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from unmask.expressions import Expression, N, both, choose, constant, substituted
-from unmask.recurrences.interpreter import gathered, mapped
+from unmask.recurrences.interpreter import apply_map, range_result
 from unmask.recurrences.slots import (
     Case,
     Choice,
@@ -29,11 +29,11 @@ from unmask.recurrences.slots import (
 
 
 @dataclass(frozen=True, eq=False)
-class Fetch:
+class FetchLeaf:
     """A letter (`source` is None) or a slot, with these indices, and a function that is applied to its value."""
 
     source: Slots | None
-    places: tuple[Expression, ...]
+    indices: tuple[Expression, ...]
     mapping: Callable[[Any], Any] | None = None
     each: bool = False
     name: str = ""  # for a read with a function, and its line
@@ -43,7 +43,7 @@ class Fetch:
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class ConstantLeaf:
     """A constant."""
 
     value: Any
@@ -51,13 +51,13 @@ class Known:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranged:
+class RangeLeaf:
     """A read over a range that is not empty."""
 
     over: Over
 
 
-Leaf = Fetch | Known | Ranged
+Leaf = FetchLeaf | ConstantLeaf | RangeLeaf
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ def regions(
     if not reads:
         yield Region(where, rows, ())
         return
-    for conditions, leaf in _Alternatives().visit(reads[0], None):
+    for conditions, leaf in _LeavesOfRead().visit(reads[0], None):
         remaining, condition = rows, where
         for further in conditions:
             remaining = remaining & (evaluate(further) != 0)
@@ -123,29 +123,29 @@ def finder_regions(over: Over, evaluate: Evaluate, left_out: list[Expression] | 
     return regions(over.reads, where, evaluate(where) != 0, evaluate, left_out)
 
 
-Alternatives = list[tuple[tuple[Expression, ...], Leaf]]
+PossibleLeaves = list[tuple[tuple[Expression, ...], Leaf]]
 """The possible leaves for a read, each with its conditions."""
 
 
-class _Alternatives(ReadVisitor[None, Alternatives]):
+class _LeavesOfRead(ReadVisitor[None, PossibleLeaves]):
     """Read → its possible leaves. Without `or_else` a letter or slot exists; the unfolding checks this."""
 
-    def letter(self, read: Letter, context: None) -> Alternatives:  # noqa: ARG002
-        return self._existing(read, [read.at >= 0, read.at < N], Fetch(None, (read.at,)))
+    def letter(self, read: Letter, context: None) -> PossibleLeaves:  # noqa: ARG002
+        return self._existing(read, [read.at >= 0, read.at < N], FetchLeaf(None, (read.at,)))
 
-    def slot(self, read: Slot, context: None) -> Alternatives:  # noqa: ARG002
-        return self._existing(read, _in_range(read), Fetch(read.group, read.places))
+    def slot(self, read: Slot, context: None) -> PossibleLeaves:  # noqa: ARG002
+        return self._existing(read, _in_range(read), FetchLeaf(read.group, read.indices))
 
-    def _existing(self, read: Letter | Slot, conditions: list[Expression], fetch: Fetch) -> Alternatives:
+    def _existing(self, read: Letter | Slot, conditions: list[Expression], fetch: FetchLeaf) -> PossibleLeaves:
         if not has_default(read) or not conditions:
             return [((), fetch)]
         exists = both(*conditions)
-        return [((exists,), fetch), ((_not(exists),), Known(read.default))]
+        return [((exists,), fetch), ((_not(exists),), ConstantLeaf(read.default))]
 
-    def number(self, read: Number, context: None) -> Alternatives:  # noqa: ARG002
-        return [((read.expression.equals(value),), Known(value)) for value in read.among]
+    def number(self, read: Number, context: None) -> PossibleLeaves:  # noqa: ARG002
+        return [((read.expression.equals(value),), ConstantLeaf(value)) for value in read.among]
 
-    def choice(self, read: Choice, context: None) -> Alternatives:
+    def choice(self, read: Choice, context: None) -> PossibleLeaves:
         branches = ((read.condition, read.then), (_not(read.condition), read.otherwise))
         return [
             ((holds, *conditions), leaf)
@@ -153,23 +153,23 @@ class _Alternatives(ReadVisitor[None, Alternatives]):
             for conditions, leaf in self.visit(branch, context)
         ]
 
-    def mapped(self, read: Mapped, context: None) -> Alternatives:
+    def mapped(self, read: Mapped, context: None) -> PossibleLeaves:
         return [(conditions, _mapped(leaf, read)) for conditions, leaf in self.visit(read.read, context)]
 
-    def each(self, read: Each, context: None) -> Alternatives:
+    def each(self, read: Each, context: None) -> PossibleLeaves:
         inner = self.visit(read.read, context)
-        return [(c, replace(leaf, each=True)) for c, leaf in inner if not isinstance(leaf, Ranged)]
+        return [(c, replace(leaf, each=True)) for c, leaf in inner if not isinstance(leaf, RangeLeaf)]
 
-    def over(self, read: Over, context: None) -> Alternatives:  # noqa: ARG002
+    def over(self, read: Over, context: None) -> PossibleLeaves:  # noqa: ARG002
         empty = read.range.last <= read.range.first
-        return [((_not(empty),), Ranged(read)), ((empty,), Known(gathered(read, frozenset())))]
+        return [((_not(empty),), RangeLeaf(read)), ((empty,), ConstantLeaf(range_result(read, frozenset())))]
 
 
 def _in_range(read: Slot) -> list[Expression]:
     """Return the conditions under which the slot exists."""
     conditions: list[Expression] = []
     earlier: dict[str, Expression] = {}
-    for over, index in zip(read.group.ranges, read.places, strict=True):
+    for over, index in zip(read.group.ranges, read.indices, strict=True):
         conditions += [index >= substituted(over.first, earlier), index < substituted(over.last, earlier)]
         earlier[over.name] = index
     return conditions
@@ -177,11 +177,11 @@ def _in_range(read: Slot) -> list[Expression]:
 
 def _mapped(leaf: Leaf, read: Mapped) -> Leaf:
     def apply(value: Any) -> Any:
-        return mapped(read, value)
+        return apply_map(read, value)
 
-    if isinstance(leaf, Known):
+    if isinstance(leaf, ConstantLeaf):
         return replace(leaf, value=apply(leaf.value))
-    assert isinstance(leaf, Fetch), "a read over a range has a function of its own"
+    assert isinstance(leaf, FetchLeaf), "a read over a range has a function of its own"
     inner = leaf.mapping
     name = f"{read} ({read.line})" if read.line else str(read)
     return replace(leaf, mapping=apply if inner is None else lambda value: apply(inner(value)), name=name)

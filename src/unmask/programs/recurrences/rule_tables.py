@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from unmask.errors import TooLarge
-from unmask.programs.recurrences.regions import Fetch, Known, Leaf, Ranged
-from unmask.recurrences.interpreter import gathered
-from unmask.recurrences.rule_functions import MOST_ASKED, check_function, value_name
+from unmask.programs.recurrences.regions import ConstantLeaf, FetchLeaf, Leaf, RangeLeaf
+from unmask.recurrences.interpreter import range_result
+from unmask.recurrences.rule_functions import MOST_REPEATED_CALLS, check_function, value_name
 from unmask.recurrences.slots import Over, subsets
 
 Feature = tuple[str, Any]
@@ -37,7 +37,7 @@ class ReadVariable:
     choices: tuple[Column, ...]
 
 
-def is_sets(values: Iterable[Any]) -> bool:
+def are_sets(values: Iterable[Any]) -> bool:
     return all(isinstance(value, frozenset) for value in values)
 
 
@@ -75,18 +75,16 @@ class ReadHead:
 
 
 def meaning_of(
-    fetch: Fetch, tokens: dict[Any, int], letters: Sequence[str]
+    fetch: FetchLeaf, tokens: dict[Any, int], letters: Sequence[str]
 ) -> tuple[dict[int, frozenset[Feature]], list[Any]]:
     """Return (token → features, the values that can be read) of a read."""
     contents = letters if fetch.source is None else fetch.source.values
     results = {value: fetch.value(value) for value in contents}
     if fetch.mapping is not None:
-        results_by_value = [((value,), result) for value, result in results.items()]
-        check_function(
-            lambda arguments: fetch.value(*arguments), results_by_value[:MOST_ASKED], f"the function of {fetch.name}"
-        )
+        entries = [((value,), result) for value, result in results.items()][:MOST_REPEATED_CALLS]
+        check_function(lambda arguments: fetch.value(*arguments), entries, f"the function of {fetch.name}")
     values = list(dict.fromkeys(results.values()))
-    items = items_of(values) if is_sets(values) else None
+    items = items_of(values) if are_sets(values) else None
     meaning = {tokens[value]: frozenset(coded(result, items)) for value, result in results.items()}
     return meaning, values
 
@@ -94,7 +92,7 @@ def meaning_of(
 def variables_of(source: tuple[str, int], values: Sequence[Any]) -> tuple[list[ReadVariable], list[tuple[int, ...]]]:
     """Return (variables, their values for each of the values that can be read)."""
     kind, number = source
-    if is_sets(values):
+    if are_sets(values):
         items = items_of(values)
         variables = [ReadVariable(((kind, number, ("out", x)), (kind, number, ("in", x)))) for x in items]
         return variables, [tuple(int(x in value) for x in items) for value in values]
@@ -204,7 +202,7 @@ class ReadValues:
             sets = values
         else:
             items, sets = [True], [frozenset(), frozenset([True])]
-            values = [gathered(over, union) for union in sets]
+            values = [range_result(over, union) for union in sets]
         variables = [ReadVariable((("found", channel, ("out", x)), ("found", channel, ("in", x)))) for x in items]
         self.add(values, variables, [tuple(int(x in union) for x in items) for union in sets])
 
@@ -222,7 +220,7 @@ class ReadValues:
         for leaf, (first, last), read, number, value in zip(
             leaves, self._of_read, self._numbers, numbers, values, strict=True
         ):
-            if isinstance(leaf, Known):
+            if isinstance(leaf, ConstantLeaf):
                 continue
             if is_each(leaf):
                 pairs = [v.choices for v in self.variables[first:last] if v.choices[1][2] == ("in", value)]
@@ -237,4 +235,4 @@ class ReadValues:
 
 def is_each(leaf: Leaf) -> bool:
     """Return whether the leaf is a set whose items are passed one at a time."""
-    return not isinstance(leaf, Ranged) and leaf.each
+    return not isinstance(leaf, RangeLeaf) and leaf.each

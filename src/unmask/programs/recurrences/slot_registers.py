@@ -19,7 +19,7 @@ from unmask.programs.gadgets.attention import eq, hide, lookup
 from unmask.programs.program import ONE, TOP, ULP, Columns, HeadBuilder, LayerBuilder, MlpBuilder, Program, whole
 from unmask.programs.recurrences.rule_tables import Column, Feature, ReadHead, feature_name
 from unmask.programs.recurrences.string_placement import Placement
-from unmask.programs.recurrences.system_plan import Planned, SystemPlan
+from unmask.programs.recurrences.system_plan import PlannedRegion, SystemPlan
 
 Vetoes = Sequence[Columns]
 """Flags that keep a unit from firing."""
@@ -55,7 +55,7 @@ class SlotRegisters:
     placement: Placement | None = None
     as_read: list[Features] = field(default_factory=list)
     fetched: list[Features] = field(default_factory=list)
-    outside: dict[Planned, Columns] = field(default_factory=dict)
+    outside: dict[PlannedRegion, Columns] = field(default_factory=dict)
     addresses: list[Columns] = field(default_factory=list)
     targets: list[Columns | None] = field(default_factory=list)
     not_finding: list[Columns] = field(default_factory=list)
@@ -113,7 +113,7 @@ class SlotRegisters:
         for h, address in enumerate(self.addresses):
             copy(lookup(layer, address, self.row_code), h)
 
-    def find(self, mlp: MlpBuilder, vetoes: Callable[[Planned], Vetoes]) -> None:
+    def find(self, mlp: MlpBuilder, vetoes: Callable[[PlannedRegion], Vetoes]) -> None:
         """Let every finder row write the items that it finds."""
         for region in self.plan.regions:
             if region.group is None:
@@ -134,7 +134,7 @@ class SlotRegisters:
     def add_terms(
         self,
         mlp: MlpBuilder,
-        region: Planned,
+        region: PlannedRegion,
         vetoes: Vetoes,
         targets: Callable[[Feature], Sequence[int]],
     ) -> None:
@@ -162,7 +162,7 @@ class SlotRegisters:
             return self.fetched[number].columns[sort, value]
         return (self.present if sort == "in" else self.absent)[number].columns["in", value]
 
-    def _channel_of(self, region: Planned) -> int:
+    def _channel_of(self, region: PlannedRegion) -> int:
         return next(
             c for c, channel in enumerate(self.plan.channels) if any(block is region.block for block in channel.blocks)
         )

@@ -17,7 +17,7 @@ import numpy as np
 
 from unmask.expressions import Expression, N, Range, choose, constant, fold
 from unmask.expressions import n as row
-from unmask.programs.recurrences.regions import Evaluate, Ranged, Region, case_regions
+from unmask.programs.recurrences.regions import Evaluate, RangeLeaf, Region, case_regions
 from unmask.recurrences.slots import Case, Over, Slots
 from unmask.recurrences.system import System
 from unmask.recurrences.unfolding import Unfolding, slot_name
@@ -67,7 +67,7 @@ def in_length(expression: Expression) -> Expression:
     return formula(expression, {"N": N})
 
 
-def fixed(expression: Expression) -> int:
+def constant_value(expression: Expression) -> int:
     """Return the value of an expression in a plan for one length."""
     assert expression.operator == "constant", f"{expression} depends on N"
     return expression.value
@@ -92,9 +92,9 @@ class Box:
             total = plus(times(total, size), minus(index, first))
         return total
 
-    def code(self, places: Sequence[Expression]) -> Expression:
+    def code(self, indices: Sequence[Expression]) -> Expression:
         """Return the code of the slot with these indices."""
-        return plus(self.base, self.offset(places))
+        return plus(self.base, self.offset(indices))
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,7 @@ class Block:
     @property
     def rows(self) -> slice:
         """The rows of the block in a plan for one length."""
-        return slice(fixed(self.first), fixed(self.first) + fixed(self.count))
+        return slice(constant_value(self.first), constant_value(self.first) + constant_value(self.count))
 
     def tuples(self, names: Sequence[str]) -> list[tuple[int, ...]]:
         """Return these indices of every row."""
@@ -168,14 +168,14 @@ def selected_rows(indices: Arrays, rows: np.ndarray) -> Arrays:
     return {name: values[rows] for name, values in indices.items()}
 
 
-def in_length_alone(ranges: Sequence[Range]) -> bool:
+def depend_on_length_alone(ranges: Sequence[Range]) -> bool:
     """Return True if the ranges depend on N alone."""
     return not any((over.first.names | over.last.names) - {"N"} for over in ranges)
 
 
 def range_box(ranges: Sequence[Range], base: Expression) -> Box:
     """Return the box of ranges that depend on N alone."""
-    if not in_length_alone(ranges):
+    if not depend_on_length_alone(ranges):
         raise NoFormula
     return Box(base, tuple(over.first for over in ranges), tuple(minus(over.last, over.first) for over in ranges))
 
@@ -209,7 +209,7 @@ Draft = tuple[Slots, Case, Region]
 
 
 @dataclass(frozen=True, eq=False)
-class Finders:
+class FinderRows:
     """The rows that evaluate a read over a range, one per index, for the slot of `group` with the code `target`."""
 
     block: Block
@@ -235,7 +235,7 @@ class SlotRows:
     """The rows of a system: for every N, sampled at a few lengths, or for one N, which is then a constant."""
 
     blocks: dict[Slots, Block]
-    finders: list[Finders]
+    finders: list[FinderRows]
     """The blocks, in the order of their rows."""
 
     def __init__(self, system: System, unfoldings: Sequence[Unfolding], length: Expression) -> None:
@@ -250,7 +250,7 @@ class SlotRows:
         """Return the rows of one length if the slots of these groups have such reads over a range, and others none."""
         rows = cls(unfolding.system, [unfolding], constant(unfolding.length))
         for group, over in read:
-            rows._find(group, over, rows._indices[group])
+            rows._add_finder_rows(group, over, rows._indices[group])
         rows.blocks = rows._blocks()
         return rows
 
@@ -269,35 +269,35 @@ class SlotRows:
         """Return an expression in N as a formula for every N, or as the constant of one length."""
         if self.every_length:
             return in_length(expression)
-        return constant(int(expression.evaluate({"N": fixed(self.length)})))
+        return constant(int(expression.evaluate({"N": constant_value(self.length)})))
 
     @property
     def rows(self) -> Expression:
-        return self.sized(plus(plus(self.length, self._finding), self._slots))
+        return self.sized(plus(plus(self.length, self._finder_count), self._slot_count))
 
     @property
     def slots(self) -> Expression:
         """P: the number of slots and finder rows."""
-        return self.sized(plus(self._finding, self._slots))
+        return self.sized(plus(self._finder_count, self._slot_count))
 
     @property
     def room(self) -> Expression:
         """The number of codes."""
-        return self.sized(plus(plus(self.length, self._finding), self._codes))
+        return self.sized(plus(plus(self.length, self._finder_count), self._code_count))
 
     @property
-    def _slots(self) -> Expression:
+    def _slot_count(self) -> Expression:
         if self.every_length:
-            return self._codes
+            return self._code_count
         return reduce(plus, (block.count for block in self.blocks.values()), constant(0))
 
     @property
-    def _codes(self) -> Expression:
+    def _code_count(self) -> Expression:
         """The number of codes of slots."""
         return reduce(plus, (box.size for box in self.boxes.values()), constant(0))
 
     @property
-    def _finding(self) -> Expression:
+    def _finder_count(self) -> Expression:
         """The number of finder rows."""
         blocks = [finders.block for finders in self.finders]
         sizes = (block.count if block.full is None else block.full.box.size for block in blocks)
@@ -306,7 +306,7 @@ class SlotRows:
     @property
     def row_names(self) -> list[str]:
         """`cell[2,5]` for a slot, `cell[2,5] k=3` for a finder row of it, "" for a letter; at one length."""
-        names = [""] * fixed(self.rows)
+        names = [""] * constant_value(self.rows)
         for finders in self.finders:
             names[finders.block.rows] = finders.names
         for group in self.groups:
@@ -330,7 +330,7 @@ class SlotRows:
         except NoFormula:
             if self.every_length:
                 raise
-        table = otherwise.at_positions(fixed(self.length), np.arange(fixed(self.rows))).copy()
+        table = otherwise.at_positions(constant_value(self.length), np.arange(constant_value(self.rows))).copy()
         for block, expression in expressions.items():
             table[block.rows] = block.evaluate(expression)
         return table
@@ -359,44 +359,46 @@ class SlotRows:
     def _regions(self, group: Slots, cases: Sequence[Case]) -> Iterator[tuple[Case, Region]]:
         return case_regions(cases, self._indices[group]["N"].size, evaluating(self._indices[group]))
 
-    def _finder_rows_of(self, drafts: Sequence[Draft]) -> dict[tuple[int, int], Finders]:
+    def _finder_rows_of(self, drafts: Sequence[Draft]) -> dict[tuple[int, int], FinderRows]:
         """Return the rows of every read over a range, by the number of the region and the read.
 
         In a plan for one length, every region has its own rows. In a plan for every N, all slots of a group have the
         same reads over ranges, and each read has one box of rows for the whole group.
         """
-        finders: dict[tuple[int, int], Finders] = {}
-        shared: dict[tuple[Slots, Over], Finders] = {}
+        finders: dict[tuple[int, int], FinderRows] = {}
+        shared: dict[tuple[Slots, Over], FinderRows] = {}
         reads: dict[Slots, list[Over]] = {}
         for number, (group, _, region) in enumerate(drafts):
-            ranged = {index: leaf.over for index, leaf in enumerate(region.leaves) if isinstance(leaf, Ranged)}
+            ranged = {index: leaf.over for index, leaf in enumerate(region.leaves) if isinstance(leaf, RangeLeaf)}
             if not self.every_length:
                 slots = selected_rows(self._indices[group], np.flatnonzero(region.rows))
-                finders |= {(number, index): self._find(group, over, slots) for index, over in ranged.items()}
+                finders |= {
+                    (number, index): self._add_finder_rows(group, over, slots) for index, over in ranged.items()
+                }
                 continue
             listed = list(ranged.values())
             if reads.setdefault(group, listed) != listed or len(set(listed)) < len(listed):
                 raise NoFormula
             for index, over in ranged.items():
                 if (group, over) not in shared:
-                    shared[group, over] = self._find(group, over, self._indices[group])
+                    shared[group, over] = self._add_finder_rows(group, over, self._indices[group])
                 finders[number, index] = shared[group, over]
         return finders
 
-    def _find(self, group: Slots, over: Over, slots: Arrays) -> Finders:
+    def _add_finder_rows(self, group: Slots, over: Over, slots: Arrays) -> FinderRows:
         """Append the finder rows of these slots of a group, with codes after those of all slots."""
-        before = self._finding
+        before = self._finder_count
         first, indices = self.sized(plus(self.length, before)), extended(slots, [over.range])
         ranges = (*group.ranges, over.range)
         if self.every_length:
-            box = range_box(ranges, plus(plus(N, self._codes), before))
+            box = range_box(ranges, plus(plus(N, self._code_count), before))
             block = self._full_block(first, ranges, box, indices, row - first)
             code = box.code([over_range.index for over_range in ranges])
         else:
             count = indices["N"].size
-            block = Block(first, constant(count), {**indices, "n": fixed(first) + np.arange(count)}, None)
-            code = plus(row, self._codes)
-        self.finders.append(Finders(block, code, self.own_code(group), group, over))
+            block = Block(first, constant(count), {**indices, "n": constant_value(first) + np.arange(count)}, None)
+            code = plus(row, self._code_count)
+        self.finders.append(FinderRows(block, code, self.own_code(group), group, over))
         return self.finders[-1]
 
     def _full_block(
@@ -405,11 +407,11 @@ class SlotRows:
         return Block(first, self.sized(box.size), indices, FullBox(box, offset, digits(ranges, box, offset)))
 
     def _blocks(self) -> dict[Slots, Block]:
-        blocks, first = {}, plus(self.length, self._finding)
+        blocks, first = {}, plus(self.length, self._finder_count)
         for group in self.groups:
             box = self.boxes[group]
             if self.every_length:
-                first = plus(box.base, self._finding)
+                first = plus(box.base, self._finder_count)
             blocks[group] = self._block(group, self.sized(first), box)
             if not self.every_length:
                 first = plus(first, blocks[group].count)
@@ -428,11 +430,11 @@ class SlotRows:
             if self.every_length:
                 raise NoFormula
             return Block(first, constant(indices["N"].size), indices, None)
-        if not in_length_alone(group.ranges):
+        if not depend_on_length_alone(group.ranges):
             return Block(first, constant(indices["N"].size), indices, None)
         if permuted and not isinstance(answers, Slots):
             answer_offset, last_offset = (
-                self.sized(box.offset(answers[0].places)),
+                self.sized(box.offset(answers[0].indices)),
                 self.sized(minus(box.size, constant(1))),
             )
             offset = choose(

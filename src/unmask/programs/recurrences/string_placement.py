@@ -13,7 +13,7 @@ import numpy as np
 
 from unmask.errors import ProblemError
 from unmask.expressions import Expression, Index
-from unmask.programs.recurrences.slot_rows import fixed
+from unmask.programs.recurrences.slot_rows import constant_value
 from unmask.programs.recurrences.system_plan import SystemPlan
 from unmask.recurrences.slots import Read, Slots, pick
 from unmask.recurrences.system import System
@@ -43,7 +43,7 @@ class Placement:
     @property
     def unused_code(self) -> int:
         """A target code without results: only the first row has it, as a finder row that finds nothing."""
-        return fixed(self.plan.room) + self.rows - self.of.size
+        return constant_value(self.plan.room) + self.rows - self.of.size
 
     @property
     def codes(self) -> int:
@@ -60,10 +60,11 @@ class Placement:
 
     def row_codes(self) -> np.ndarray:
         """Return the codes of the rows, including empty ones."""
-        table = np.zeros(self.rows, dtype=np.int64)
-        table[np.setdiff1d(np.arange(self.rows), self.of)] = fixed(self.plan.room) + np.arange(self.rows - self.of.size)
-        table[self.of] = self._values(self.plan.row_codes())
-        return table
+        codes = np.zeros(self.rows, dtype=np.int64)
+        empty = np.setdiff1d(np.arange(self.rows), self.of)
+        codes[empty] = constant_value(self.plan.room) + np.arange(empty.size)
+        codes[self.of] = self._values(self.plan.row_codes())
+        return codes
 
     def in_computing_rows(self, declared: Expression | np.ndarray, fill: int) -> np.ndarray:
         """Return the value in the plan row that each row computes; `fill` in rows that compute nothing."""
@@ -80,7 +81,7 @@ class Placement:
 
 def one_slot_per_step(plan: SystemPlan, order: list[Key] | None = None) -> Placement:
     """Every row of the plan in a separate step; `order` lists the slots, each after its reads."""
-    length, count = plan.unfolding.length, fixed(plan.rows)
+    length, count = plan.unfolding.length, constant_value(plan.rows)
     begin = length <= 1
     _check_first_row(plan, "cot")
     rows = _in_order(plan, plan.unfolding.order if order is None else order)
@@ -101,7 +102,7 @@ def one_level_per_step(plan: SystemPlan) -> Placement:
     blocks = [_in_order(plan, listed) for listed in keys]
     width = max(map(len, blocks))
     length = unfolding.length
-    of = np.empty(fixed(plan.rows), dtype=np.int64)
+    of = np.empty(constant_value(plan.rows), dtype=np.int64)
     of[:length] = np.arange(length)
     for t, block in enumerate(blocks):
         of[block] = length + (t + 1) * width - len(block) + np.arange(len(block))
@@ -157,10 +158,10 @@ def _rows(plan: SystemPlan) -> tuple[dict[Key, list[int]], dict[Key, int]]:
         block = plan.blocks[group]
         tuples = block.tuples([over.name for over in group.ranges])
         for row, (code, at) in enumerate(zip(block.evaluate(plan.own_code(group)).tolist(), tuples, strict=True)):
-            slots[code], own_row[group.name, at] = (group.name, at), fixed(block.first) + row
+            slots[code], own_row[group.name, at] = (group.name, at), constant_value(block.first) + row
     finder_rows: dict[Key, list[int]] = {key: [] for key in own_row}
     for channel in plan.channels:
         for finders in channel.finders:
             for row, slot in enumerate(finders.block.evaluate(finders.target).tolist()):
-                finder_rows[slots[slot]].append(fixed(finders.block.first) + row)
+                finder_rows[slots[slot]].append(constant_value(finders.block.first) + row)
     return finder_rows, own_row

@@ -23,7 +23,7 @@ from unmask.expressions import Expression, N, Range, choose, constant
 from unmask.expressions import n as row
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.program import Vocabulary, vocabulary_of
-from unmask.programs.recurrences.regions import Known, Ranged, Region, case_regions, finder_regions
+from unmask.programs.recurrences.regions import ConstantLeaf, RangeLeaf, Region, case_regions, finder_regions
 from unmask.programs.recurrences.rule_tables import (
     NEVER,
     Cube,
@@ -31,11 +31,11 @@ from unmask.programs.recurrences.rule_tables import (
     ReadHead,
     ReadValues,
     all_combinations,
+    are_sets,
     check_entries,
     coded,
     cubes,
     is_each,
-    is_sets,
     items_of,
     meaning_of,
     variables_of,
@@ -44,17 +44,17 @@ from unmask.programs.recurrences.slot_rows import (
     Arrays,
     Block,
     Draft,
-    Finders,
+    FinderRows,
     NoFormula,
     Piece,
     SlotRows,
+    constant_value,
     evaluating,
-    fixed,
     formula,
     sampled,
 )
-from unmask.recurrences.interpreter import as_set, found_by, result_of, what_gives
-from unmask.recurrences.rule_functions import MOST_ASKED, at_line, check_function
+from unmask.recurrences.interpreter import as_set, range_items, rule_description, rule_result
+from unmask.recurrences.rule_functions import MOST_REPEATED_CALLS, at_line, check_function
 from unmask.recurrences.slots import Case, Mapped, Slot, Slots, read_parts
 from unmask.recurrences.system import System, cases_of, symbol_names, truth_names
 from unmask.recurrences.unfolding import Unfolding
@@ -98,7 +98,7 @@ class Term:
 
 
 @dataclass(frozen=True, eq=False)
-class Planned:
+class PlannedRegion:
     """A region with its heads, channels and terms; `group` is None for finder rows."""
 
     name: str
@@ -119,7 +119,7 @@ class Planned:
 class Channel:
     """Reads over a range, and the items that may be found."""
 
-    finders: list[Finders] = field(default_factory=list)
+    finders: list[FinderRows] = field(default_factory=list)
     items: dict[Any, None] = field(default_factory=dict)
 
     @property
@@ -139,14 +139,14 @@ class SystemPlan(SlotRows):
     ) -> None:
         super().__init__(system, unfoldings, length)
         self.symbols, self.most_added = symbols, most_added
-        self.left_out: list[tuple[Slots | Finders, Expression]] = []
+        self.left_out: list[tuple[Slots | FinderRows, Expression]] = []
         """Regions of a plan for every N that have no slot at the lengths that were looked at."""
         self.waits = False  # whether a slot reads another slot
         self.heads: list[ReadHead] = []
         self.start_heads: list[ReadHead] = []
         self.channels: list[Channel] = []
-        self.regions: list[Planned] = []
-        self.starts: list[Planned] = []
+        self.regions: list[PlannedRegion] = []
+        self.starts: list[PlannedRegion] = []
         self._whole = set(_read_whole(system))
         drafts: list[Draft] = [
             (group, case, region) for group in self.groups for case, region in self._regions(group, group.rules)
@@ -179,8 +179,8 @@ class SystemPlan(SlotRows):
         planned = [(False, region) for region in self.regions] + [(True, region) for region in self.starts]
         return frozenset((start, region.group and region.group.name, region.computes) for start, region in planned)
 
-    def _plan(self, drafts: Sequence[Draft], finders: dict[tuple[int, int], Finders]) -> None:
-        items: dict[Finders, list[Any]] = {}  # regions may share finder rows
+    def _plan(self, drafts: Sequence[Draft], finders: dict[tuple[int, int], FinderRows]) -> None:
+        items: dict[FinderRows, list[Any]] = {}  # regions may share finder rows
         for number, (group, case, region) in enumerate(drafts):
             try:
                 channels = self._channels_of(number, region, finders, items)
@@ -192,13 +192,13 @@ class SystemPlan(SlotRows):
         self,
         number: int,
         region: Region,
-        finders: dict[tuple[int, int], Finders],
-        items: dict[Finders, list[Any]],
+        finders: dict[tuple[int, int], FinderRows],
+        items: dict[FinderRows, list[Any]],
     ) -> dict[int, tuple[int, list[Any]]]:
         """Return the channel and the items of every read over a range, by the index of the read."""
         channels: dict[int, tuple[int, list[Any]]] = {}
         for index, leaf in enumerate(region.leaves):
-            if isinstance(leaf, Ranged):
+            if isinstance(leaf, RangeLeaf):
                 finder_rows, channel = finders[number, index], len(channels)
                 if channel == len(self.channels):
                     self.channels.append(Channel())
@@ -207,7 +207,7 @@ class SystemPlan(SlotRows):
                 channels[index] = channel, items[finder_rows]
         return channels
 
-    def _add(self, region: Planned) -> None:
+    def _add(self, region: PlannedRegion) -> None:
         """Add a region. If another region of its block computes the same table, merge the two."""
         for number, other in enumerate(self.regions):
             if other.block is region.block and other.computes == region.computes:
@@ -225,7 +225,7 @@ class SystemPlan(SlotRows):
         yield from _cut(cases, self._indices[group], left_out)
         self.left_out += [(group, where) for where in left_out]
 
-    def _finder_regions(self, finders: Finders) -> Iterator[Region]:
+    def _finder_regions(self, finders: FinderRows) -> Iterator[Region]:
         left_out: list[Expression] | None = [] if self.every_length else None
         yield from finder_regions(finders.over, evaluating(finders.block.indices), left_out)
         self.left_out += [(finders, where) for where in left_out or ()]
@@ -247,15 +247,15 @@ class SystemPlan(SlotRows):
 
     def fits(self, rows: SlotRows) -> bool:
         """Return True if the plan for every N has these rows at their length, and no omitted region has a slot."""
-        if fixed(rows.slots) != rows.unfolding.size:  # a slot reads over other ranges there
+        if constant_value(rows.slots) != rows.unfolding.size:  # a slot reads over other ranges there
             return False
         listed = [(self.blocks[group], rows.blocks[group], group.ranges) for group in self.groups]
         finders_of = dict(zip(self.finders, rows.finders, strict=True))
         listed += [(finders.block, finders_at.block, finders_at.ranges) for finders, finders_at in finders_of.items()]
-        if not all(_same_rows(*each, fixed(rows.length)) for each in listed):
+        if not all(_same_rows(*each, constant_value(rows.length)) for each in listed):
             return False
         return not any(
-            (finders_of[of].block if isinstance(of, Finders) else rows.blocks[of]).evaluate(where).any()
+            (finders_of[of].block if isinstance(of, FinderRows) else rows.blocks[of]).evaluate(where).any()
             for of, where in self.left_out
         )
 
@@ -266,7 +266,7 @@ class SystemPlan(SlotRows):
                 raise NoFormula
             raise ProblemError(f"{name} reads neither a letter nor a slot at N = 0; compile it for longer words")
 
-    def _plan_finders(self, finders: Finders, channel: int) -> list[Any]:
+    def _plan_finders(self, finders: FinderRows, channel: int) -> list[Any]:
         """Plan the regions of finder rows. Return the items that may be found."""
         group, over, block = finders.group, finders.over, finders.block
         items: dict[Any, None] = {}
@@ -286,16 +286,18 @@ class SystemPlan(SlotRows):
                 whole = tuple(
                     frozenset([v]) if is_each(leaf) else v for leaf, v in zip(region.leaves, values, strict=True)
                 )
-                entries.append((whole, found_by(over, whole, name)))
+                entries.append((whole, range_items(over, whole, name)))
                 results = items_of([entries[-1][1]])
                 if results:
                     items.update(dict.fromkeys(results))
                     cube = read_values.cube(region.leaves, numbers, values)
                     terms.append(Term(cube, tuple(("in", item) for item in results)))
             check_function(
-                lambda whole, name=name: found_by(over, whole, name), entries[:MOST_ASKED], what_gives(over, name)
+                lambda whole, name=name: range_items(over, whole, name),
+                entries[:MOST_REPEATED_CALLS],
+                rule_description(over, name),
             )
-            self._add(Planned(name, block, region.where, None, fetched, (), tuple(terms)))
+            self._add(PlannedRegion(name, block, region.where, None, fetched, (), tuple(terms)))
         ordered = items_of([frozenset(items)]) if over.kind == "collect" else [True]
         self.channels[channel].items.update(dict.fromkeys(ordered))
         self.channels[channel].finders.append(finders)
@@ -308,9 +310,9 @@ class SystemPlan(SlotRows):
         addresses: dict[int, Expression] = {}
         read_values = ReadValues()
         for index, leaf in enumerate(region.leaves):
-            if isinstance(leaf, Known):
+            if isinstance(leaf, ConstantLeaf):
                 read_values.add([leaf.value], [], [()])
-            elif isinstance(leaf, Ranged):
+            elif isinstance(leaf, RangeLeaf):
                 channel, items = channels[index]
                 read_values.add_range(leaf.over, channel, items)
             else:
@@ -324,7 +326,7 @@ class SystemPlan(SlotRows):
                     heads.append(ReadHead())
                 heads[number].meaning.update(meaning)
                 self.waits |= leaf.source is not None
-                code = leaf.places[0] if leaf.source is None else self.boxes[leaf.source].code(leaf.places)
+                code = leaf.indices[0] if leaf.source is None else self.boxes[leaf.source].code(leaf.indices)
                 addresses[number] = code
                 read_values.add(values, *variables_of(("read", number), values))
         return addresses, read_values
@@ -336,7 +338,7 @@ class SystemPlan(SlotRows):
         region: Region,
         channels: dict[int, tuple[int, list[Any]]],
         heads: list[ReadHead],
-    ) -> Planned:
+    ) -> PlannedRegion:
         name = self._name(group.name)
         addresses, read_values = self._fetch(region, channels, heads)
         check_entries([len(listed) for listed in read_values.values], group.name)
@@ -344,20 +346,20 @@ class SystemPlan(SlotRows):
         results = read_values.table()
         results_by_values: list[tuple[tuple[Any, ...], Any]] = []
         for numbers, values in all_combinations(read_values.values):
-            results_by_values.append((values, result_of(group, case, values, group.name)))
+            results_by_values.append((values, rule_result(group, case, values, group.name)))
             results[read_values.index(numbers)] = number_of[results_by_values[-1][1]]
         check_function(
-            lambda values: result_of(group, case, values, group.name),
-            results_by_values[:MOST_ASKED],
-            what_gives(case, group.name),
+            lambda values: rule_result(group, case, values, group.name),
+            results_by_values[:MOST_REPEATED_CALLS],
+            rule_description(case, group.name),
         )
         terms = tuple(self._terms(group, read_values, results))
         numbers_of_channels = tuple(channel for channel, _ in channels.values())
-        return Planned(name, self.blocks[group], region.where, group, addresses, numbers_of_channels, terms)
+        return PlannedRegion(name, self.blocks[group], region.where, group, addresses, numbers_of_channels, terms)
 
     def _terms(self, group: Slots, read_values: ReadValues, results: np.ndarray) -> Iterator[Term]:
         """A cube for every result or, for a set, for every item."""
-        if not self.coded_as_sets(group):
+        if not self.is_coded_as_sets(group):
             for cube in cubes(read_values.variables, results):
                 yield Term(cube, (("is", group.values[cube.result]),))
             return
@@ -366,19 +368,19 @@ class SystemPlan(SlotRows):
             for cube in cubes(read_values.variables, np.where(results == NEVER, NEVER, holds[results])):
                 yield Term(cube, (("in" if cube.result else "out", item),))
 
-    def coded_as_sets(self, group: Slots) -> bool:
+    def is_coded_as_sets(self, group: Slots) -> bool:
         """Return whether a slot of the group is computed item by item."""
-        return is_sets(group.values) and group not in self._whole
+        return are_sets(group.values) and group not in self._whole
 
     def result_features(self, group: Slots) -> list[Feature]:
-        items = items_of(group.values) if self.coded_as_sets(group) else None
+        items = items_of(group.values) if self.is_coded_as_sets(group) else None
         if items is None:
             return [("is", value) for value in group.values]
         return [feature for item in items for feature in (("in", item), ("out", item))]
 
     def token_features(self, group: Slots, value: Any) -> list[Feature]:
         """The features that a slot of the group has computed if this is its value."""
-        return coded(value, items_of(group.values) if self.coded_as_sets(group) else None)
+        return coded(value, items_of(group.values) if self.is_coded_as_sets(group) else None)
 
     def _name(self, base: str) -> str:
         taken_names = {region.name for region in (*self.regions, *self.starts)}
@@ -393,7 +395,9 @@ class SystemPlan(SlotRows):
         codes = [(finders.block, finders.code) for finders in self.finders]
         return self.declared([*codes, *((self.blocks[group], self.own_code(group)) for group in self.groups)], row)
 
-    def address(self, head: int, planned: Sequence[Planned], unread: int | None = None) -> Expression | np.ndarray:
+    def address(
+        self, head: int, regions: Sequence[PlannedRegion], unread: int | None = None
+    ) -> Expression | np.ndarray:
         """Return the code that each row looks up; a row without such a read repeats its first read.
 
         A row that reads nothing looks up `unread`. If that is not given, it looks up itself, or letter 0 if it is a
@@ -405,7 +409,7 @@ class SystemPlan(SlotRows):
         for block, own_code in blocks:
             rest = own_code if unread is None else constant(unread)
             address_of = {
-                r: r.heads.get(head, next(iter(r.heads.values()))) for r in planned if r.heads and r.block is block
+                r: r.heads.get(head, next(iter(r.heads.values()))) for r in regions if r.heads and r.block is block
             }
             pieces += self._pieces(address_of, rest) or [(block, rest)]
         return self.declared(pieces, row)
@@ -420,7 +424,7 @@ class SystemPlan(SlotRows):
         finders = self.channels[channel].finders
         if self.every_length:
             return self.boxes[finders[0].group].base
-        first = next(rows for rows in finders if fixed(rows.block.count))
+        first = next(rows for rows in finders if constant_value(rows.block.count))
         return constant(int(first.block.evaluate(first.target)[0]))
 
     def target(self, channel: int, otherwise: int | None = None) -> Expression | np.ndarray:
@@ -441,7 +445,7 @@ class SystemPlan(SlotRows):
         ]
         return self.declared(pieces, formula(any_target, {"N": N}))
 
-    def not_in(self, regions: Sequence[Planned]) -> Expression | np.ndarray:
+    def not_in(self, regions: Sequence[PlannedRegion]) -> Expression | np.ndarray:
         """Return 1 in the rows outside these regions, 0 inside."""
         return self.declared(self._pieces(dict.fromkeys(regions, constant(0)), constant(1)), constant(1))
 
@@ -449,7 +453,7 @@ class SystemPlan(SlotRows):
         """Return `inside` in the rows of these blocks, and 1 - `inside` elsewhere."""
         return self.declared([(block, constant(inside)) for block in blocks], constant(1 - inside))
 
-    def _pieces(self, expression_of: dict[Planned, Expression], rest: Expression) -> list[Piece]:
+    def _pieces(self, expression_of: dict[PlannedRegion, Expression], rest: Expression) -> list[Piece]:
         """Per block: the expression of the region that a row belongs to."""
         pieces: dict[Block, Expression] = {}
         for region, expression in expression_of.items():
@@ -462,7 +466,7 @@ class SystemPlan(SlotRows):
 def _same_rows(every: Block, block: Block, ranges: Sequence[Range], length: int) -> bool:
     """Return True if the rows of a block at one length are those of the formulas."""
     first, count = every.first.at(length), every.count.at(length)
-    if (first, count) != (fixed(block.first), fixed(block.count)):
+    if (first, count) != (constant_value(block.first), constant_value(block.count)):
         return False
     positions = np.arange(first, first + count)
     indices = [every.formulas[over.name].at_positions(length, positions) for over in ranges]

@@ -39,7 +39,7 @@ from unmask.programs.recurrences.slot_registers import (
     target_of,
 )
 from unmask.programs.recurrences.string_placement import Placement
-from unmask.programs.recurrences.system_plan import Planned, SystemPlan
+from unmask.programs.recurrences.system_plan import PlannedRegion, SystemPlan
 from unmask.recurrences.slots import Slots
 
 
@@ -55,13 +55,13 @@ def system_planner(plan: SystemPlan) -> Program:
     program.embed(vocabulary["mask"], masked)
     take = program.register("take", 2)
     first = program.layer()
-    absent: list[Columns] = []
+    read_is_masked: list[Columns] = []
     if plan.heads and plan.waits:
         row_code = program.code("here", plan.row_codes(), room=plan.room)
         for h in range(len(plan.heads)):
             address = program.code(f"address {h}", plan.address(h, plan.regions), room=plan.room)
-            absent.append(program.register(f"masked {h}"))
-            lookup(first, address, row_code).copy(masked, absent[h])
+            read_is_masked.append(program.register(f"masked {h}"))
+            lookup(first, address, row_code).copy(masked, read_is_masked[h])
     layer, shares = first, []
     if plan.channels:
         layer = program.layer()
@@ -69,9 +69,9 @@ def system_planner(plan: SystemPlan) -> Program:
             target = target_of(program, plan, c)
             head = attend(layer, target, program.flag(f"finds nothing {c}", plan.in_blocks(channel.blocks, 0)))
             shares.append(program.register(f"share of masked {c}", 2))
-            for flag in absent:
+            for flag in read_is_masked:
                 head.copy(flag, shares[c])
-    _choose(program, plan, layer.mlp, masked, absent, shares, take)
+    _choose(program, plan, layer.mlp, masked, read_is_masked, shares, take)
     symmetric_planner_logits(program, take)
     return program
 
@@ -81,7 +81,7 @@ def _choose(
     plan: SystemPlan,
     mlp: MlpBuilder,
     masked: Columns,
-    absent: list[Columns],
+    read_is_masked: list[Columns],
     shares: list[Columns],
     take: Columns,
 ) -> None:
@@ -90,19 +90,19 @@ def _choose(
     Slots of one kind read over the same ranges. A share of masked rows is 0 or at least 2^-p: twice 2^(p-1) times the
     share outweighs `masked`.
     """
-    alike: dict[tuple[Any, ...], list[Planned]] = {}
+    kinds: dict[tuple[Any, ...], list[PlannedRegion]] = {}
     for region in plan.regions:
         if region.group is not None:
-            alike.setdefault((bool(region.heads), region.channels), []).append(region)
-    for number, ((reads, channels), regions) in enumerate(alike.items()):
+            kinds.setdefault((bool(region.heads), region.channels), []).append(region)
+    for number, ((reads, channels), regions) in enumerate(kinds.items()):
         unit = mlp.units(1)
         mlp.read(unit, masked)
-        for flag in absent if reads else ():  # a slot without a read looks up itself
+        for flag in read_is_masked if reads else ():  # a slot without a read looks up itself
             mlp.read(unit, flag, -ONE)
         for c in channels:
             for column in shares[c]:
                 mlp.read(unit, np.array([column]), -TOP)
-        if plan.channels or len(alike) > 1:
+        if plan.channels or len(kinds) > 1:
             mlp.read(unit, program.flag(f"not of kind {number}", plan.not_in(regions)), -ONE)
         mlp.write(unit, take)
 
@@ -122,46 +122,46 @@ def predictor_of(
     outcome = SlotResults.of(program, plan, placement, own_slot=own_slot)
     registers = SlotRegisters.of(program, plan, placement)
     registers.embed_own(range(len(vocabulary.symbols)))
-    masked, absent, filled = program.one, [], None
+    masked, read_is_masked, filled = program.one, [], None
     if waits:
         masked = program.register("masked")
         program.embed(vocabulary["mask"], masked)
-        absent = [program.register(f"masked {h}") for h in range(len(plan.heads))]
+        read_is_masked = [program.register(f"masked {h}") for h in range(len(plan.heads))]
     if own_slot:
         filled = program.register("full")
         program.embed(np.setdiff1d(vocabulary.everything, vocabulary["mask"]), filled)
     if plan.system.edits:
         _start(program, registers)
 
-    def bring(head: HeadBuilder, h: int) -> None:
+    def copy_features(head: HeadBuilder, h: int) -> None:
         head.copy(registers.as_read[h].all, registers.fetched[h].all)
         if waits:
-            head.copy(masked, absent[h])
+            head.copy(masked, read_is_masked[h])
 
-    def unread(region: Planned) -> list[Columns]:
-        return [absent[h] for h in region.heads] if waits else []
+    def masked_reads(region: PlannedRegion) -> list[Columns]:
+        return [read_is_masked[h] for h in region.heads] if waits else []
 
     layer = program.layer()
-    registers.fetch(layer, bring)
-    unknown: list[Columns] = []
+    registers.fetch(layer, copy_features)
+    waiting: list[Columns] = []
     if plan.channels:
-        registers.find(layer.mlp, unread)
+        registers.find(layer.mlp, masked_reads)
         layer = program.layer()
         heads = registers.gather(layer)
         if waits:
-            unknown = _unknown(program, heads, absent, layer.mlp)
+            waiting = _waiting_flags(program, heads, read_is_masked, layer.mlp)
         layer = program.layer()
-    outcome.decide(layer.mlp, registers, unread, unknown, filled)
+    outcome.decide(layer.mlp, registers, masked_reads, waiting, filled)
     outcome.read_out()
     return program
 
 
-def _unknown(program: Program, heads: list, absent: list[Columns], mlp: MlpBuilder) -> list[Columns]:
+def _waiting_flags(program: Program, heads: list, read_is_masked: list[Columns], mlp: MlpBuilder) -> list[Columns]:
     """Return flags per channel: a finder row of the slot reads a masked row."""
     flags = []
     for c, head in enumerate(heads):
         share, flag = program.register(f"share of masked {c}"), program.register(f"waits {c}")
-        for column in absent:
+        for column in read_is_masked:
             head.copy(column, share)
         threshold(mlp, share, flag)
         flags.append(flag)
@@ -179,12 +179,11 @@ def _start(program: Program, registers: SlotRegisters) -> None:
         """The columns in which heads find a feature of a slot, according to its meaning for each head."""
         sort, value = feature
         if sort != "is":
-            return sorted({columns.columns[feature] for columns in registers.as_read if feature in columns.columns})
+            return sorted({read.columns[feature] for read in registers.as_read if feature in read.columns})
         token = plan.symbols.token[value]
         meanings = [sorted(head.meaning.get(token, ()), key=str) for head in plan.heads]
-        return sorted(
-            {columns.columns[f] for columns, meaning in zip(registers.as_read, meanings, strict=True) for f in meaning}
-        )
+        reads = zip(registers.as_read, meanings, strict=True)
+        return sorted({read.columns[f] for read, meaning in reads for f in meaning})
 
     start_layer(program, registers, [written], columns_of)
 
@@ -236,7 +235,7 @@ class SlotResults:
             self.ready[group] = program.register(f"{group.name} ready", 2 if own_slot else 1)
         for sets in (False, True):
             listed = dict.fromkeys(
-                f for g in plan.groups if plan.coded_as_sets(g) is sets for f in plan.result_features(g)
+                f for g in plan.groups if plan.is_coded_as_sets(g) is sets for f in plan.result_features(g)
             )
             if listed:
                 name = "set" if sets else "value"
@@ -244,16 +243,16 @@ class SlotResults:
         return self
 
     def decide(
-        self, mlp: MlpBuilder, registers: SlotRegisters, unread, unknown: list[Columns], filled: Columns | None
+        self, mlp: MlpBuilder, registers: SlotRegisters, masked_reads, waiting: list[Columns], filled: Columns | None
     ) -> None:
         """Add the units of every rule, and the flag that a slot is ready; both are 0 in slots that are `filled`."""
         for region in self.plan.regions:
             group = region.group
             if group is None:
                 continue
-            vetoes = [*unread(region), *(unknown[c] for c in region.channels if unknown)]
+            vetoes = [*masked_reads(region), *(waiting[c] for c in region.channels if waiting)]
             first = mlp.size
-            copies = self.results[self.plan.coded_as_sets(group)]
+            copies = self.results[self.plan.is_coded_as_sets(group)]
             registers.add_terms(mlp, region, vetoes, lambda f, c=copies: [copy.columns[f] for copy in c])
             unit = mlp.units(1, bias=ONE)
             for flag in (registers.outside[region], *vetoes):
@@ -270,7 +269,7 @@ class SlotResults:
             program.read_out(plan.symbols.vocabulary["reject"], np.array([column]), B)
         for group in plan.groups:
             tokens = np.array(plan.symbols.tokens(group.values))
-            sets = plan.coded_as_sets(group)
+            sets = plan.is_coded_as_sets(group)
             if not self.own_slot:
                 program.read_out(tokens, self.member[group], B)
             if sets:
@@ -284,7 +283,7 @@ class SlotResults:
         program, plan = self.program, self.plan
         written: set[tuple[int, int]] = set()
         for group in plan.groups:
-            sets = plan.coded_as_sets(group)
+            sets = plan.is_coded_as_sets(group)
             for copy in self.results[sets]:
                 for value, token in zip(group.values, plan.symbols.tokens(group.values), strict=True):
                     for sort, item in plan.token_features(group, value):
@@ -306,22 +305,22 @@ def system_loop(plan: SystemPlan) -> Program:
     if plan.system.edits:
         start_layer(program, registers, [], lambda feature: [result.columns[feature]])
 
-    def bring(head: HeadBuilder, h: int) -> None:
+    def copy_features(head: HeadBuilder, h: int) -> None:
         head.copy(registers.as_read[h].all, registers.fetched[h].all)
-        source, target = _brought(plan, h, result, registers.fetched[h])
+        source, target = _result_map(plan, h, result, registers.fetched[h])
         head.copy(source, target)
 
-    def nothing(region: Planned) -> list[Columns]:  # noqa: ARG001
+    def no_vetoes(region: PlannedRegion) -> list[Columns]:  # noqa: ARG001
         return []
 
     first = len(program.layers)
     layer = program.layer()
-    registers.fetch(layer, bring)
+    registers.fetch(layer, copy_features)
     own_row = itself(layer, registers.row_code)
     clear(own_row, *(read.all for read in registers.fetched))
     if plan.channels:
         clear(own_row, *(items.all for items in registers.items_found))
-        registers.find(layer.mlp, nothing)
+        registers.find(layer.mlp, no_vetoes)
         layer = program.layer()
         registers.gather(layer)
         clear(
@@ -339,12 +338,12 @@ def system_loop(plan: SystemPlan) -> Program:
     return program
 
 
-def _brought(plan: SystemPlan, h: int, result: Features, fetched: Features) -> tuple[Columns, Columns]:
+def _result_map(plan: SystemPlan, h: int, result: Features, fetched: Features) -> tuple[Columns, Columns]:
     """Return the columns (result, feature) of the map from the results of a slot to the features that head h reads."""
     pairs: dict[tuple[int, int], None] = {}
     head = plan.heads[h]
     for group in plan.groups:
-        if plan.coded_as_sets(group):
+        if plan.is_coded_as_sets(group):
             pairs_of_group: list[tuple[Feature, Feature]] = [(f, f) for f in plan.result_features(group)]
         else:
             tokens = zip(group.values, plan.symbols.tokens(group.values), strict=True)
@@ -360,7 +359,7 @@ def _read_out(program: Program, plan: SystemPlan, result: Features) -> None:
     """Set the logits: B for the value of an answer row, -B for all others; for a set, 0 - B per wrong item."""
     group = plan.groups[-1]
     tokens = plan.symbols.tokens(group.values)
-    if not plan.coded_as_sets(group):
+    if not plan.is_coded_as_sets(group):
         program.read_out(plan.symbols.vocabulary.everything, program.one, -B)
         for value, token in zip(group.values, tokens, strict=True):
             program.read_out(token, np.array([result.columns["is", value]]), B)

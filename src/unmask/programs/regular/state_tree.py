@@ -78,7 +78,7 @@ def state_node(automaton: Automaton, vocabulary: Vocabulary, layout: StateLayout
     first, second = program.layer(), program.layer()
     _follow_left(first, automaton, registers)
     _follow_right(second, automaton, registers, waits=layout.waits, own_slot=own_slot)
-    _say_if_ready(second.mlp, registers, waits=layout.waits)
+    _set_ready(second.mlp, registers, waits=layout.waits)
     _read_out(program, vocabulary, written, registers, own_slot=own_slot)
     return program
 
@@ -201,7 +201,7 @@ def _follow_right(
     arrive.stayed(registers.middle, registers.absent[1])
 
 
-def _say_if_ready(mlp: MlpBuilder, registers: _StateRegisters, *, waits: bool) -> None:
+def _set_ready(mlp: MlpBuilder, registers: _StateRegisters, *, waits: bool) -> None:
     """ready = no factor is masked; always 1 if all factors are written."""
     unit = mlp.units(1, bias=ONE)
     for fetched in registers.fetched if waits else []:

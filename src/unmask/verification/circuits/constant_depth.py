@@ -43,6 +43,7 @@ from unmask.verification.circuits.one_hot import (
     unary,
 )
 from unmask.verification.transformer_layer import NumberDomain
+from unmask.verification.word_encoding import WordEncoding
 from unmask.weights.matrices import Matrix
 from unmask.weights.model import Model
 from unmask.weights.transformer import Head, Transformer
@@ -52,7 +53,7 @@ MOST_GATES = 4_000_000
 OneHotRow = list[OneHotWires]
 """The columns of the residual stream, or of anything else, at one position."""
 
-Sum = Callable[[CircuitBuilder, Sequence[OneHotWires], Precision], OneHotWires]
+SumCircuit = Callable[[CircuitBuilder, Sequence[OneHotWires], Precision], OneHotWires]
 
 
 def constant_depth_circuit(
@@ -60,9 +61,9 @@ def constant_depth_circuit(
     *,
     rows: int | None = None,
     read: tuple[int, int] | None = None,
-    total: Sum = saturating_sum,
+    total: SumCircuit = saturating_sum,
 ) -> Circuit:
-    """The pass of a transformer over its first `rows` positions: bits of the tokens → what the rows `read` decode to.
+    """Return the circuit of a forward pass over the first `rows` positions, with the symbols of the rows `read`.
 
     Inputs `x3.1`: bit 1 of the token in row 3. Outputs: `undefined`, then `row 3 is 5`, one-hot over the symbols.
     """
@@ -71,9 +72,9 @@ def constant_depth_circuit(
         raise UnmaskError(f"the transformer has {len(transformer.positions)} positions, not {rows}")
     first, last = (0, rows) if read is None else read
     symbols = transformer.embed.shape[0]
-    builder = CircuitBuilder(input_names(rows, symbols))
+    builder, tokens = token_inputs(rows, range(symbols))
     wired = WiredTransformer(builder, transformer, total=total)
-    residual = wired.embed(token_wires(builder, rows, range(symbols)))
+    residual = wired.embed(tokens)
     residual = wired.layers(residual, 0, len(transformer.layers))
     outputs: dict[str, int] = {}
     for row in range(first, last):
@@ -84,27 +85,32 @@ def constant_depth_circuit(
 
 
 def layer_depth(precision: Precision) -> int:
-    """What no layer exceeds.
+    """Return an upper bound on the depth of a layer.
 
-    Seven sums, one after the other (queries and keys, scores, Z, head, heads, and two in the MLP), each with the table
-    of its terms before it, and the tables of exp, of e/Z, of H + heads, of both biases, and of the last addition.
+    There are seven sums, one after the other (queries and keys, scores, Z, head, heads, and two in the MLP), each after
+    the table of its terms, and the tables of exp, of e/Z, of H + heads, of both biases, and of the last addition.
     """
     terms = {"queries": 1, "scores": 2, "Z": 0, "head": 2, "heads": 0, "w1": 1, "w2": 1}
     return sum(sum_depth(precision) + table for table in terms.values()) + 1 + 2 + 2 + 1 + 1 + 2
 
 
 def pass_depth(precision: Precision, layers: int) -> int:
-    """What no forward pass exceeds, from one-hot tokens to the decoded symbol: embedding, layers, logits, argmax."""
+    """Return an upper bound on the depth of a forward pass, from one-hot tokens to the decoded symbol.
+
+    Embedding, layers, logits, argmax.
+    """
     return 1 + layers * layer_depth(precision) + 1 + sum_depth(precision) + 3
 
 
 class WiredTransformer(NumberDomain[OneHotRow, Iterable[OneHotWires], Matrix, np.ndarray]):
-    """A transformer over wires; `undefined` collects where Z = 0.
+    """A transformer over one-hot wires; `undefined` is true if Z = 0 somewhere.
 
     The corollary counts the depth of its sums (`total`, `times`) and tables (all others).
     """
 
-    def __init__(self, builder: CircuitBuilder, transformer: Transformer, *, total: Sum = saturating_sum) -> None:
+    def __init__(
+        self, builder: CircuitBuilder, transformer: Transformer, *, total: SumCircuit = saturating_sum
+    ) -> None:
         self.builder, self.transformer, self.precision = builder, transformer, transformer.precision
         self._sum, self._without_key = total, [FALSE]
         precision, self._out = transformer.precision, transformer.out.transposed()
@@ -115,23 +121,25 @@ class WiredTransformer(NumberDomain[OneHotRow, Iterable[OneHotWires], Matrix, np
 
     @property
     def undefined(self) -> int:
-        """[some row of the layers computed so far attends to nothing]."""
+        """The literal "some row of the layers computed so far attends to nothing"."""
         return self.builder.or_(*self._without_key)
 
     def embed(self, tokens: Sequence[OneHotWires]) -> list[OneHotRow]:
         """H⁰ = clip(embed + pos)."""
         embed = self.transformer.embed.dense().tolist()
-        places = self.transformer.positions.tolist()
+        positions = self.transformer.positions.tolist()
         return [
             [
-                unary(self.builder, lambda t, c=c, at=at: self._clipped_sum(embed[t][c], at[c]), token)
+                unary(
+                    self.builder, lambda t, c=c, position=position: self._clipped_sum(embed[t][c], position[c]), token
+                )
                 for c in range(self.transformer.width)
             ]
-            for token, at in zip(tokens, places, strict=False)
+            for token, position in zip(tokens, positions, strict=False)
         ]
 
     def layers(self, residual: list[OneHotRow], first: int, last: int) -> list[OneHotRow]:
-        """The residual stream after the layers [first, last)."""
+        """Return the residual stream after the layers [first, last)."""
         for layer in self.transformer.layers[first:last]:
             heads = [self._attend(residual, head) for head in layer.heads]
             residual = [
@@ -140,7 +148,7 @@ class WiredTransformer(NumberDomain[OneHotRow, Iterable[OneHotWires], Matrix, np
         return residual
 
     def logits(self, row: OneHotRow) -> OneHotRow:
-        """out·h."""
+        """Return out·h."""
         return self.times(row, self._out)
 
     def _attend(self, residual: list[OneHotRow], head: Head) -> list[OneHotRow]:
@@ -165,7 +173,7 @@ class WiredTransformer(NumberDomain[OneHotRow, Iterable[OneHotWires], Matrix, np
         return result
 
     def total(self, parts: Sequence[Iterable[OneHotWires]]) -> Iterator[OneHotWires]:
-        """Column by column, as `add` asks for them: the gates of a column are next to each other."""
+        """Yield the columns one by one, so that the gates of a column are created next to those of its addition."""
         return (self._total(column) for column in zip(*parts, strict=True))
 
     def add(self, left: Iterable[OneHotWires], right: Iterable[OneHotWires]) -> OneHotRow:
@@ -196,7 +204,7 @@ class WiredTransformer(NumberDomain[OneHotRow, Iterable[OneHotWires], Matrix, np
         return binary(self.builder, self._rounded_product, x, y)
 
     def _quotient(self, x: OneHotWires, Z: OneHotWires) -> OneHotWires:
-        """[x/Z]; 0 where Z = 0, which `undefined` reports."""
+        """Return x/Z, rounded; 0 if Z = 0, which `undefined` reports."""
         return binary(self.builder, self._rounded_quotient, x, Z)
 
     def _check_size(self) -> None:
@@ -206,45 +214,27 @@ class WiredTransformer(NumberDomain[OneHotRow, Iterable[OneHotWires], Matrix, np
             )
 
 
-def bits_per_symbol(symbols: int) -> int:
-    return (symbols - 1).bit_length()
-
-
-def input_names(rows: int, symbols: int) -> list[str]:
-    """`x3` where one bit says which of two symbols is at place 3, `x3.0`, `x3.1`, … where it takes more."""
-    bits = bits_per_symbol(symbols)
-    return [f"x{i}" if bits == 1 else f"x{i}.{b}" for i in range(rows) for b in range(bits)]
-
-
-def token_wires(builder: CircuitBuilder, rows: int, tokens: Sequence[int]) -> list[OneHotWires]:
-    """The tokens of the inputs that `input_names` names, one-hot.
-
-    Place i holds tokens[code], the code binary, its lowest bit first. A code beyond the last token means the last one.
-    """
-    bits = bits_per_symbol(len(tokens))
-    result = []
-    for i in range(rows):
-        wires = [builder.input(bits * i + b) for b in range(bits)]
-        codes = [builder.and_(*(w ^ (not code >> b & 1) for b, w in enumerate(wires))) for code in range(1 << bits)]
-        first, last = codes[: len(tokens) - 1], codes[len(tokens) - 1 :]
-        result.append(dict(zip(tokens, [*first, builder.or_(*last)], strict=True)))
-    return result
+def token_inputs(rows: int, tokens: Sequence[int]) -> tuple[CircuitBuilder, list[OneHotWires]]:
+    """Return a builder whose inputs are the bits of a word, and its tokens, one-hot: letter k is tokens[k]."""
+    encoding = WordEncoding(len(tokens), rows)
+    builder = CircuitBuilder(encoding.names())
+    return builder, [dict(zip(tokens, literals, strict=True)) for literals in encoding.literals(builder)]
 
 
 def token_bits(tokens: np.ndarray, symbols: Sequence[int]) -> np.ndarray:
-    """Input bits [batch, inputs] for tokens [batch, rows] from among `symbols`: the other way round."""
-    order = {token: code for code, token in enumerate(symbols)}
-    codes = np.vectorize(order.__getitem__, otypes=[np.int64])(tokens).reshape(tokens.shape)
-    return (codes[..., None] >> np.arange(bits_per_symbol(len(symbols))) & 1).reshape(len(tokens), -1).astype(bool)
+    """Return the input bits [batch, inputs] for tokens [batch, rows] from `symbols`: for `token_inputs`."""
+    order = {token: letter for letter, token in enumerate(symbols)}
+    letters = np.vectorize(order.__getitem__, otypes=[np.int64])(tokens).reshape(tokens.shape)
+    return WordEncoding(len(symbols), tokens.shape[1]).bits(letters)
 
 
-Slots = list[OneHotWires]
+SlotWires = list[OneHotWires]
 
 
-class Wires:
-    """One run over wires of `builder`, whose inputs are the bits of the input symbols."""
+class WireMedium:
+    """The medium of a run over wires; the inputs of `builder` are the bits of the input symbols."""
 
-    def __init__(self, model: Model, total: Sum) -> None:
+    def __init__(self, model: Model, total: SumCircuit) -> None:
         if model.kind == "topk" and model.k is not None:
             raise UnmaskError(
                 f"a topk that chooses k = {model.k} slots has to count, which is impossible in constant depth; "
@@ -252,10 +242,9 @@ class Wires:
             )
         tokens = [model.token[s] for s in model.input_symbols]
         self._model = model
-        self.builder = CircuitBuilder(input_names(model.length, max(1, len(tokens))))
+        self.builder, word = token_inputs(model.length, tokens)
         begin = [] if model.begin is None else [constant(model.token[model.begin])]
-        word = token_wires(self.builder, model.length, tokens) if model.length else []
-        self._input: Slots = begin + word
+        self._input: SlotWires = begin + word
         self._transformers = {
             name: WiredTransformer(self.builder, transformer, total=total)
             for name, transformer in model.transformers.items()
@@ -268,17 +257,17 @@ class Wires:
 
     @property
     def undefined(self) -> int:
-        """[the run so far has ended in an error]."""
+        """The literal "the run so far has ended in an error"."""
         return self.builder.or_(*self._edits, *(wired.undefined for wired in self._transformers.values()))
 
-    def copies(self, symbol: str | None, count: int) -> Slots:
+    def copies(self, symbol: str | None, count: int) -> SlotWires:
         return [] if symbol is None else [constant(self._model.token[symbol])] * count
 
     def read(
         self,
         step: int,  # noqa: ARG002
         name: str,
-        tokens: Slots,
+        tokens: SlotWires,
         last: int,
         *,
         requested: list[int] | None = None,  # noqa: ARG002
@@ -287,13 +276,13 @@ class Wires:
         residual = wired.layers(wired.embed(self._input + tokens), 0, len(wired.transformer.layers))
         return [wired.logits(row) for row in residual[len(residual) - last :]]
 
-    def decode(self, logits: Sequence[OneHotRow], *, without: int | None = None) -> Slots:
+    def decode(self, logits: Sequence[OneHotRow], *, without: int | None = None) -> SlotWires:
         return [argmax(self.builder, row, without=without) for row in logits]
 
     def chosen_slots(self, decisions: Sequence[OneHotRow]) -> list[int]:
         return [decision.get(1, FALSE) for decision in self.decode(decisions)]
 
-    def require_masked(self, step: int, choice: list[int], canvas: Slots) -> list[int]:  # noqa: ARG002
+    def require_masked(self, step: int, choice: list[int], canvas: SlotWires) -> list[int]:  # noqa: ARG002
         mask = self._model.token[self._model.mask or ""]
         edits = (self.builder.and_(u, y.get(mask, FALSE) ^ 1) for u, y in zip(choice, canvas, strict=True))
         self._edits.append(self.builder.or_(*edits))
@@ -309,16 +298,16 @@ class Wires:
             for row in logits
         ]
 
-    def overwrite(self, canvas: Slots, choice: list[int], symbols: Slots) -> Slots:
+    def overwrite(self, canvas: SlotWires, choice: list[int], symbols: SlotWires) -> SlotWires:
         return [choose(self.builder, u, x, y) for u, x, y in zip(choice, symbols, canvas, strict=True)]
 
-    def joined(self, left: Slots, right: Slots) -> Slots:
+    def joined(self, left: SlotWires, right: SlotWires) -> SlotWires:
         return left + right
 
-    def as_tokens(self, symbols: Slots) -> Slots:
+    def as_tokens(self, symbols: SlotWires) -> SlotWires:
         return symbols
 
-    def embed(self, tokens: Slots) -> list[OneHotRow]:
+    def embed(self, tokens: SlotWires) -> list[OneHotRow]:
         return self._transformers["model"].embed(self._input + tokens)
 
     def noisy(self, step: int, residual: list[OneHotRow]) -> list[OneHotRow]:  # noqa: ARG002
@@ -331,26 +320,28 @@ class Wires:
         return [self._transformers["model"].logits(row) for row in residual[-count:]]
 
 
-def constant_depth_model(model: Model, *, slots: bool = False, total: Sum = saturating_sum) -> Circuit:
-    """What a model does without noise, as a circuit of the outputs `undefined`, `rejected` and `accepted`.
+def constant_depth_model(model: Model, *, slots: bool = False, total: SumCircuit = saturating_sum) -> Circuit:
+    """Return the circuit of a model without noise, with the outputs `undefined`, `rejected` and `accepted`.
 
-    Inputs as `input_names` gives them, over the input symbols. `undefined` holds if and only if the run ends in an
-    error: a row attends to nothing, or the planner of an smdm chooses a written slot. With `slots`, what the slots hold
-    in the end comes first: `slot 2 is a`.
+    Its inputs are the bits of the input symbols (`WordEncoding`). `undefined` is true if and only if the run ends in an
+    error: a row attends to nothing, or the planner of an smdm chooses a written slot. With `slots`, the final slots
+    come first: `slot 2 is a`.
     """
-    wires = Wires(model, total)
+    wires = WireMedium(model, total)
     *_, final_canvas = canvases(wires)
     outputs: dict[str, int] = {}
     if slots:
-        each = ((i, symbol, slot) for i, slot in enumerate(final_canvas) for symbol in model.vocabulary)
-        outputs = {f"slot {i} is {symbol}": slot.get(model.token[symbol], FALSE) for i, symbol, slot in each}
+        slot_symbols = ((i, symbol, slot) for i, slot in enumerate(final_canvas) for symbol in model.vocabulary)
+        outputs = {f"slot {i} is {symbol}": slot.get(model.token[symbol], FALSE) for i, symbol, slot in slot_symbols}
     outputs["undefined"] = wires.undefined
-    outputs["rejected"], outputs["accepted"] = (_says(wires, final_canvas[-1], s) for s in (model.reject, model.accept))
+    outputs["rejected"], outputs["accepted"] = (
+        _holds_symbol(wires, final_canvas[-1], s) for s in (model.reject, model.accept)
+    )
     return trimmed(wires.builder.circuit(list(outputs.values()), list(outputs)))
 
 
 def model_depth(model: Model) -> int:
-    """What the circuit's depth never exceeds: it depends on T, p and the layers alone."""
+    """Return an upper bound on the depth of the circuit; it depends only on T, p and the layers."""
     layers = max(len(transformer.layers) for transformer in model.transformers.values())
     tokens, answer = 2, 1
     if model.kind == "plt":
@@ -360,8 +351,8 @@ def model_depth(model: Model) -> int:
     return tokens + model.steps * (pass_depth(model.precision, layers) + 3) + answer
 
 
-def _says(wires: Wires, slot: OneHotWires, symbol: str) -> int:
-    """The slot holds the symbol, or one that stands for it."""
+def _holds_symbol(wires: WireMedium, slot: OneHotWires, symbol: str) -> int:
+    """Return the literal "the slot holds the symbol, or an alias of it"."""
     model = wires.model
-    meant = (t for t in slot if model.aliases.get(model.vocabulary[t], model.vocabulary[t]) == symbol)
-    return wires.builder.or_(*(slot[t] for t in meant))
+    matching = (t for t in slot if model.aliases.get(model.vocabulary[t], model.vocabulary[t]) == symbol)
+    return wires.builder.or_(*(slot[t] for t in matching))

@@ -24,7 +24,7 @@ from unmask.numerics.arithmetic import Precision
 from unmask.problems.circuits.circuit import FALSE, TRUE, CircuitBuilder
 
 OneHotWires = dict[int, int]
-"""value → the literal that says whether the number has it."""
+"""value → the literal "the number has this value"."""
 
 
 def constant(value: int) -> OneHotWires:
@@ -32,7 +32,7 @@ def constant(value: int) -> OneHotWires:
 
 
 def unary(builder: CircuitBuilder, f: Callable[[int], int], x: OneHotWires) -> OneHotWires:
-    """f(x)."""
+    """Return f(x)."""
     if len(x) == 1:
         (a,) = x
         return {f(a): TRUE}
@@ -43,24 +43,24 @@ def unary(builder: CircuitBuilder, f: Callable[[int], int], x: OneHotWires) -> O
 
 
 def binary(builder: CircuitBuilder, f: Callable[[int, int], int], x: OneHotWires, y: OneHotWires) -> OneHotWires:
-    """f(x, y)."""
+    """Return f(x, y)."""
     if len(y) == 1:
         (b,) = y
         return unary(builder, lambda a: f(a, b), x)
     causes: dict[int, list[int]] = {}
     for a, wire in x.items():
         cases: dict[int, list[int]] = {}
-        for b, other in y.items():
-            cases.setdefault(f(a, b), []).append(other)
-        for value, others in cases.items():
-            # where every b gives the same, x = a alone decides
-            pairs = [wire] if len(cases) == 1 else [builder.and_(wire, other) for other in others]
+        for b, b_wire in y.items():
+            cases.setdefault(f(a, b), []).append(b_wire)
+        for value, b_wires in cases.items():
+            # if f(a, b) is the same for every b, then x = a decides it alone
+            pairs = [wire] if len(cases) == 1 else [builder.and_(wire, b_wire) for b_wire in b_wires]
             causes.setdefault(value, []).extend(pairs)
     return either(builder, causes)
 
 
 def choose(builder: CircuitBuilder, condition: int, then: OneHotWires, otherwise: OneHotWires) -> OneHotWires:
-    """`then` where the condition holds, else `otherwise`."""
+    """Return `then` if the condition is true, else `otherwise`."""
     if then == otherwise:
         return then
     return either(
@@ -76,35 +76,35 @@ def choose(builder: CircuitBuilder, condition: int, then: OneHotWires, otherwise
 
 
 def at_least(builder: CircuitBuilder, x: OneHotWires, bound: int) -> int:
-    """[x >= bound]."""
+    """Return the literal "x >= bound"."""
     if all(value >= bound for value in x):
         return TRUE
     return builder.or_(*(wire for value, wire in x.items() if value >= bound))
 
 
 def at_most(builder: CircuitBuilder, x: OneHotWires, bound: int) -> int:
-    """[x <= bound]."""
+    """Return the literal "x <= bound"."""
     if all(value <= bound for value in x):
         return TRUE
     return builder.or_(*(wire for value, wire in x.items() if value <= bound))
 
 
 def argmax(builder: CircuitBuilder, scores: Sequence[OneHotWires], without: int | None = None) -> OneHotWires:
-    """The index of the largest score, the lowest where there are several; `without` is left out. Depth 3.
+    """Return the index of the largest score, the lowest if there are several; `without` is left out. Depth 3.
 
     i wins  ⟺  OR_v  score_i = v  ∧  AND_{j<i} score_j < v  ∧  AND_{j>i} score_j <= v
     """
-    rivals = [i for i in range(len(scores)) if i != without]
+    candidates = [i for i in range(len(scores)) if i != without]
     wins: dict[int, list[int]] = {}
-    for i in rivals:
+    for i in candidates:
         for v, wire in scores[i].items():
-            below = [at_most(builder, scores[j], v - 1 if j < i else v) for j in rivals if j != i]
+            below = [at_most(builder, scores[j], v - 1 if j < i else v) for j in candidates if j != i]
             wins.setdefault(i, []).append(builder.and_(wire, *below))
     return either(builder, wins)
 
 
 def either(builder: CircuitBuilder, causes: dict[int, list[int]]) -> OneHotWires:
-    """Each value with the OR of its causes; what cannot happen is left out, and a value without a rival is certain."""
+    """Return each value with the OR of its causes. Impossible values are left out; a single value is certain."""
     if len(causes) == 1:
         return constant(next(iter(causes)))
     wires = {value: builder.or_(*literals) for value, literals in causes.items()}
@@ -118,7 +118,7 @@ def either(builder: CircuitBuilder, causes: dict[int, list[int]]) -> OneHotWires
 LEVEL_DEPTH = 4
 TABLE_DEPTH = 2
 
-Case = tuple[int, tuple[int, ...]]
+LiteralCase = tuple[int, tuple[int, ...]]
 """A value, and literals that together imply it."""
 
 
@@ -131,44 +131,44 @@ def sum_depth(precision: Precision) -> int:
 
 
 def saturating_sum(builder: CircuitBuilder, terms: Sequence[OneHotWires], precision: Precision) -> OneHotWires:
-    """SUM of the terms: by the cascade, or by a chain of additions where that is less deep."""
-    start, letters = _folded(terms, precision)
-    if not letters:
+    """Return the SUM of the terms, by the cascade or by a chain of additions, whichever has the smaller depth."""
+    start, varying = _folded(terms, precision)
+    if not varying:
         return constant(start)
-    low, high = _range(start, letters, precision)
-    if TABLE_DEPTH * len(letters) <= LEVEL_DEPTH * (high - low):
+    low, high = _range(start, varying, precision)
+    if TABLE_DEPTH * len(varying) <= LEVEL_DEPTH * (high - low):
         return chain_sum(builder, terms, precision)
     return cascade_sum(builder, terms, precision)
 
 
 def chain_sum(builder: CircuitBuilder, terms: Sequence[OneHotWires], precision: Precision) -> OneHotWires:
-    """The naive way, term by term: as deep as there are terms."""
+    """Return the SUM of the terms, added one by one; the depth grows with the number of terms."""
     bound = precision.bound
-    start, letters = _folded(terms, precision)
+    start, varying = _folded(terms, precision)
     total = constant(start)
-    for letter in letters:
-        total = binary(builder, lambda a, b: max(-bound, min(bound, a + b)), total, letter)
+    for term in varying:
+        total = binary(builder, lambda a, b: max(-bound, min(bound, a + b)), total, term)
     return total
 
 
 def cascade_sum(builder: CircuitBuilder, terms: Sequence[OneHotWires], precision: Precision) -> OneHotWires:
-    """The flip-flop cascade."""
-    start, letters = _folded(terms, precision)
-    low, high = _range(start, letters, precision)
-    size, place = high - low + 1, start - low
-    # after i terms the interval of this level starts at a where the literals of a case (a, literals) of starts[i] hold
-    starts: list[list[Case]] = [[(0, ())] for _ in range(len(letters) + 1)]
-    first = 0  # where it starts before any term
+    """Return the SUM of the terms by the cascade of flip-flops."""
+    start, varying = _folded(terms, precision)
+    low, high = _range(start, varying, precision)
+    size, start_index = high - low + 1, start - low
+    # after i terms, the interval of this level starts at a if starts[i] has a case (a, literals), all true
+    starts: list[list[LiteralCase]] = [[(0, ())] for _ in range(len(varying) + 1)]
+    first = 0  # its start before any term
     for k in range(1, size):
         top = [
-            builder.or_(*(builder.and_(*case, at_least(builder, letter, k - a)) for a, case in before))
-            for before, letter in zip(starts, letters, strict=False)
+            builder.or_(*(builder.and_(*case, at_least(builder, term, k - a)) for a, case in before))
+            for before, term in zip(starts, varying, strict=False)
         ]
         bottom = [
-            builder.or_(*(builder.and_(*case, at_most(builder, letter, -a - 1)) for a, case in before))
-            for before, letter in zip(starts, letters, strict=False)
+            builder.or_(*(builder.and_(*case, at_most(builder, term, -a - 1)) for a, case in before))
+            for before, term in zip(starts, varying, strict=False)
         ]
-        initially = place == first + size - k  # the start is the top of the interval above, which must stay
+        initially = start_index == first + size - k  # the start is the top of the interval above, which must stay
         first += initially
         drops_bottom = _flip_flop(builder, top, bottom, initially)
         starts = [_moved(_decoded(builder, cases), bit) for cases, bit in zip(starts, drops_bottom, strict=True)]
@@ -177,50 +177,50 @@ def cascade_sum(builder: CircuitBuilder, terms: Sequence[OneHotWires], precision
 
 
 def _flip_flop(builder: CircuitBuilder, sets: list[int], resets: list[int], initially: bool) -> list[int]:
-    """The bit before any term and after each: 1 if some set has no reset after it."""
+    """Return the bit before any term and after each term: 1 if some set has no reset after it."""
     bits = []
     for i in range(len(sets) + 1):
-        kept = [builder.and_(sets[j], *(x ^ 1 for x in resets[j + 1 : i])) for j in range(i)]
+        set_terms = [builder.and_(sets[j], *(x ^ 1 for x in resets[j + 1 : i])) for j in range(i)]
         if initially:
-            kept.append(builder.and_(*(x ^ 1 for x in resets[:i])))
-        bits.append(builder.or_(*kept))
+            set_terms.append(builder.and_(*(x ^ 1 for x in resets[:i])))
+        bits.append(builder.or_(*set_terms))
     return bits
 
 
-def _decoded(builder: CircuitBuilder, cases: list[Case]) -> OneHotWires:
-    """Where the interval starts."""
+def _decoded(builder: CircuitBuilder, cases: list[LiteralCase]) -> OneHotWires:
+    """Return the start of the interval, one-hot."""
     ways: dict[int, list[int]] = {}
     for a, case in cases:
         ways.setdefault(a, []).append(builder.and_(*case))
     return {a: builder.or_(*literals) for a, literals in ways.items()}
 
 
-def _moved(lower: OneHotWires, bit: int) -> list[Case]:
-    """Where the next interval starts: one higher if it drops the bottom. The next level reads the cases."""
+def _moved(lower: OneHotWires, bit: int) -> list[LiteralCase]:
+    """Return the start of the next interval as cases: one higher if the bottom is dropped."""
     return [case for a, wire in lower.items() for case in ((a, (wire, bit ^ 1)), (a + 1, (wire, bit)))]
 
 
 def _folded(terms: Sequence[OneHotWires], precision: Precision) -> tuple[int, list[OneHotWires]]:
-    """(the sum of the constants at the front, the other terms without zeros)."""
+    """Return (the sum of the leading constants, the other terms without zeros)."""
     bound, start = precision.bound, 0
-    letters: list[OneHotWires] = []
+    varying: list[OneHotWires] = []
     for term in terms:
         if len(term) == 1:
             (value,) = term
-            if not letters:
+            if not varying:
                 start = max(-bound, min(bound, start + value))
                 continue
             if value == 0:
                 continue
-        letters.append(term)
-    return start, letters
+        varying.append(term)
+    return start, varying
 
 
-def _range(start: int, letters: list[OneHotWires], precision: Precision) -> tuple[int, int]:
-    """The smallest and the largest value that the running sum can have."""
+def _range(start: int, varying: list[OneHotWires], precision: Precision) -> tuple[int, int]:
+    """Return the smallest and the largest value that the running sum can have."""
     bound, low, high = precision.bound, start, start
     reached = {start}
-    for letter in letters:
-        reached = {max(-bound, min(bound, s + x)) for s in reached for x in letter}
+    for term in varying:
+        reached = {max(-bound, min(bound, s + x)) for s in reached for x in term}
         low, high = min(low, *reached), max(high, *reached)
     return low, high

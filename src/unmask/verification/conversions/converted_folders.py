@@ -27,7 +27,14 @@ from unmask.theorems.alignment import aligned_difference
 from unmask.theorems.theorem import Conversion, ConversionSource, programs_at
 from unmask.traces.trace import Trace
 from unmask.verification.conversions.machine import ConversionClaim
-from unmask.verification.conversions.unknown_source import BEGIN, SLOTS, STEPS, SourceShape, TransformerShape, Weight
+from unmask.verification.conversions.unknown_source import (
+    BEGIN,
+    SLOTS,
+    STEPS,
+    SourceShape,
+    SourceWeight,
+    TransformerShape,
+)
 from unmask.verification.lengths.expected_weights import compare_transformer
 from unmask.verification.lengths.obligations import ObligationFailed
 from unmask.weights.kinds import Kind
@@ -36,12 +43,12 @@ from unmask.weights.model import Model
 from unmask.weights.storage import load, save
 from unmask.weights.transformer import Layer, Transformer
 
-MILD = 24
+FIRST_HARSH_SEED = 24
 
 
 @dataclass(frozen=True)
 class SourceSizes:
-    """N, whether there is a begin symbol, T, and P, which is T for a chain of thought."""
+    """N, whether there is a begin symbol, T, and P (for a chain of thought, P = T)."""
 
     length: int
     begin: bool
@@ -50,17 +57,18 @@ class SourceSizes:
 
 
 def random_source(seed: int, kind: Kind, shape: SourceShape, sizes: SourceSizes, precision: Precision) -> Model:
-    """A model of a shape; its symbols are the mask where the shape has it, then 1, 0, a begin symbol, and letters."""
+    """Return a random model of a shape. Its symbols are letters, 1, 0, the begin symbol, and the mask at its index."""
     draws = Draws(seed, sizes.length, sizes.steps, precision.p)
     rows = sizes.begin + sizes.length + sizes.slots
-    named = ["1", "0", *(["^"] if sizes.begin else [])]
-    letters = [f"x{i}" for i in range(shape.symbols - len(named) - (shape.mask is not None))]
-    vocabulary = [*letters, *named]
+    fixed_symbols = ["1", "0", *(["^"] if sizes.begin else [])]
+    letters = [f"x{i}" for i in range(shape.symbols - len(fixed_symbols) - (shape.mask is not None))]
+    vocabulary = [*letters, *fixed_symbols]
     if shape.mask is not None:
         vocabulary.insert(shape.mask, "m")
-    peak = 1 if seed < MILD else 3
+    peak = 1 if seed < FIRST_HARSH_SEED else 3
     transformers = {
-        name: _transformer(draws, its, rows, shape.symbols, precision, peak) for name, its in shape.transformers
+        name: _transformer(draws, transformer_shape, rows, shape.symbols, precision, peak)
+        for name, transformer_shape in shape.transformers
     }
     return Model(
         kind=kind,
@@ -90,20 +98,22 @@ def _transformer(
         precision=precision,
         embed=weights.matrix((symbols, width), bound),
         positions=draws.integers(-bound, bound, (rows, width)),
-        layers=tuple(layer(its.heads, its.hidden) for its in shape.layers),
+        layers=tuple(layer(layer_shape.heads, layer_shape.hidden) for layer_shape in shape.layers),
         out=weights.matrix((shape.outputs, width), weights.double),
         attention=shape.attention,
     )
 
 
-def filled(programs: dict[str, Program], every: ConversionSource, source: Model) -> dict[str, Program]:
-    """`every` is the source of names that the programs were made of."""
-    return {name: _Filling(every, source).program(program) for name, program in programs.items()}
+def with_weights(programs: dict[str, Program], unknown: ConversionSource, source: Model) -> dict[str, Program]:
+    """Return programs that were made from an unknown source, with the weights of a model in place of names."""
+    return {name: _SourceWeights(unknown, source).program(program) for name, program in programs.items()}
 
 
-class _Filling:
-    def __init__(self, every: ConversionSource, source: Model) -> None:
-        self._every, self._source = every, source
+class _SourceWeights:
+    """Replaces the names of an unknown source by the numbers of a model."""
+
+    def __init__(self, unknown: ConversionSource, source: Model) -> None:
+        self._unknown, self._source = unknown, source
         sizes = {BEGIN: int(source.begin is not None), STEPS: source.steps, SLOTS: source.padding}
         self._sizes = {name: constant(size) for name, size in sizes.items()}
         self._tensors = {
@@ -114,31 +124,31 @@ class _Filling:
 
     def program(self, program: Program) -> Program:
         assert program.every is not None
-        made = Program(program.symbols, program.outputs, 0, 0, program.attention, program.loop, program.noise)
-        made.every = substituted(program.every, self._sizes)
-        made.codes |= {name: substituted(room, self._sizes) for name, room in program.codes.items()}
+        result = Program(program.symbols, program.outputs, 0, 0, program.attention, program.loop, program.noise)
+        result.every = substituted(program.every, self._sizes)
+        result.codes |= {name: substituted(code_size, self._sizes) for name, code_size in program.codes.items()}
         for name, labels in program.registers.items():
             if name != "one":
-                made.register(name, labels)
-        made.positions = {name: self._declared(name, d) for name, d in program.positions.items()}
-        made.embedding, made.readout = self._edges(program.embedding), self._edges(program.readout)
-        made.layers = [self._layer(layer) for layer in program.layers]
-        return made
+                result.register(name, labels)
+        result.positions = {name: self._declared(name, d) for name, d in program.positions.items()}
+        result.embedding, result.readout = self._edges(program.embedding), self._edges(program.readout)
+        result.layers = [self._layer(layer) for layer in program.layers]
+        return result
 
-    def _declared(self, name: str, declared: Declaration) -> Declaration:
-        if isinstance(declared, TableRows):
-            for transformer, given in self._every.transformers.items():
-                if declared.table is given.positions:
-                    only = None if declared.only is None else substituted(declared.only, self._sizes)
+    def _declared(self, name: str, declaration: Declaration) -> Declaration:
+        if isinstance(declaration, TableRows):
+            for transformer, unknown_transformer in self._unknown.transformers.items():
+                if declaration.table is unknown_transformer.positions:
+                    only = None if declaration.only is None else substituted(declaration.only, self._sizes)
                     table = self._source.transformers[transformer].positions
-                    return TableRows(table, substituted(declared.row, self._sizes), only)
-        if isinstance(declared, SignedBits | OneHot):
-            only = None if declared.only is None else substituted(declared.only, self._sizes)
-            return replace(declared, expression=substituted(declared.expression, self._sizes), only=only)
-        if isinstance(declared, Flag):
-            return Flag(substituted(declared.expression, self._sizes))
+                    return TableRows(table, substituted(declaration.row, self._sizes), only)
+        if isinstance(declaration, SignedBits | OneHot):
+            only = None if declaration.only is None else substituted(declaration.only, self._sizes)
+            return replace(declaration, expression=substituted(declaration.expression, self._sizes), only=only)
+        if isinstance(declaration, Flag):
+            return Flag(substituted(declaration.expression, self._sizes))
         raise ObligationFailed(
-            f"the register {name} is declared by {type(declared).__name__}, which the proof does not support"
+            f"the register {name} is declared by {type(declaration).__name__}, which the proof does not support"
         )
 
     def _layer(self, layer: LayerBuilder) -> LayerBuilder:
@@ -147,7 +157,7 @@ class _Filling:
             for h in layer.heads
         ]
         mlp = layer.mlp
-        biases, offsets = ([(c, self._numbers(w)) for c, w in parts] for parts in (mlp.biases, mlp.offsets))
+        biases, offsets = ([(c, self._numbers(w)) for c, w in entries] for entries in (mlp.biases, mlp.offsets))
         return LayerBuilder(
             layer.one, heads, MlpBuilder(self._edges(mlp.inputs), biases, self._edges(mlp.outputs), offsets, mlp.size)
         )
@@ -156,20 +166,20 @@ class _Filling:
         return [Edges(e.source, e.target, self._numbers(e.weight)) for e in edges]
 
     def _numbers(self, weight):
-        """Numbers in the place of names."""
+        """Return an array of names as numbers; other weights unchanged."""
         if not isinstance(weight, np.ndarray) or weight.dtype != object:
             return weight
         numbers = np.zeros(weight.size, dtype=np.int64)
         for k, name in enumerate(weight.tolist()):
-            assert isinstance(name, Weight)
+            assert isinstance(name, SourceWeight)
             tensor = self._tensors[name.transformer, name.tensor]
             numbers[k] = tensor[name.row, name.column] if tensor.ndim == 2 else tensor[name.row]
         return numbers
 
 
-WORDS = 4
-Frame = Callable[[Model], dict[str, Any]]
-"""Source → the fields of the converted model."""
+WORDS_PER_SOURCE = 4
+OtherFields = Callable[[Model], dict[str, Any]]
+"""Source → the fields of the converted model other than its transformers."""
 
 
 @dataclass(frozen=True)
@@ -183,20 +193,22 @@ class WrongRun:
     got: str
 
 
-def check_folder(claim: ConversionClaim, frame: Frame, sizes: SourceSizes, seed: int) -> None:
-    """The folder that `convert` writes for a random source is the one that was proved, entry by entry."""
-    place = f"N = {sizes.length}, T = {sizes.steps}, P = {sizes.slots}, begin {int(sizes.begin)}"
+def check_converted_folder(claim: ConversionClaim, frame: OtherFields, sizes: SourceSizes, seed: int) -> None:
+    """Require that the model that `convert` writes for a random source equals the proved program, entry by entry."""
+    sizes_text = f"N = {sizes.length}, T = {sizes.steps}, P = {sizes.slots}, begin {int(sizes.begin)}"
 
-    def show() -> str:
+    def prove() -> str:
         source = random_source(seed, claim.theorem.source, claim.shape, sizes, claim.precision)
         with TemporaryDirectory(prefix="unmask-") as scratch:
             folder = Path(scratch) / "model"
             save(claim.theorem.convert(source).model, folder)
             model = load(folder)
-        for name, wanted in frame(source).items():
-            if getattr(model, name) != wanted:
-                raise ObligationFailed(f"{name} of the folder is {getattr(model, name)}, not {wanted}", (sizes.length,))
-        programs = filled(claim.programs, claim.source, source)
+        for name, expected in frame(source).items():
+            if getattr(model, name) != expected:
+                raise ObligationFailed(
+                    f"{name} of the folder is {getattr(model, name)}, not {expected}", (sizes.length,)
+                )
+        programs = with_weights(claim.programs, claim.source, source)
         if set(programs) != set(model.transformers):
             raise ObligationFailed("the folder has other transformers", (sizes.length,))
         entries = sum(
@@ -205,11 +217,13 @@ def check_folder(claim: ConversionClaim, frame: Frame, sizes: SourceSizes, seed:
         )
         return f"{entries:,} entries of the conversion of a random source"
 
-    claim.ledger.settle(f"{place}: the folder is the program's", "comparison", show)
+    claim.ledger.settle(f"{sizes_text}: the folder is the program's", "comparison", prove)
 
 
-def refutation(claim: ConversionClaim, tried: Iterator[tuple[int, SourceSizes]], engine: Engine) -> WrongRun | None:
-    """The first random source on which the programs of the claim do something else; run, symbol by symbol."""
+def find_refutation(
+    claim: ConversionClaim, tried: Iterator[tuple[int, SourceSizes]], engine: Engine
+) -> WrongRun | None:
+    """Return the first random source whose conversion by the claim's programs behaves differently; else None."""
     for seed, sizes in tried:
         try:
             source = random_source(seed, claim.theorem.source, claim.shape, sizes, claim.precision)
@@ -223,23 +237,25 @@ def refutation(claim: ConversionClaim, tried: Iterator[tuple[int, SourceSizes]],
 
 
 def _conversion(claim: ConversionClaim, source: Model) -> Conversion:
-    """As `convert` makes it, with the weights of the claim's programs."""
-    made = claim.theorem.convert(source)
-    programs = programs_at(filled(claim.programs, claim.source, source), source.length)
-    return Conversion(replace(made.model, transformers=assemble_all(programs, source.precision)), made.alignment)
+    """Return the result of `convert`, with the weights of the claim's programs."""
+    converted = claim.theorem.convert(source)
+    programs = programs_at(with_weights(claim.programs, claim.source, source), source.length)
+    return Conversion(
+        replace(converted.model, transformers=assemble_all(programs, source.precision)), converted.alignment
+    )
 
 
 def _disagreement(source: Model, conversion: Conversion, seed: int, engine: Engine) -> tuple[str, str, str] | None:
-    """(word, what the source does, what the conversion does)."""
-    words = sample_words(source, Draws(seed, 1), WORDS)
+    """Return (word, behaviour of the source, behaviour of the conversion) if they differ on a sample of words."""
+    words = sample_words(source, Draws(seed, 1), WORDS_PER_SOURCE)
     outcomes = (_outcomes(model, words, engine) for model in (source, conversion.model))
-    for word, ours, theirs in zip(words, *outcomes, strict=True):
+    for word, source_run, converted_run in zip(words, *outcomes, strict=True):
         spelled = " ".join(source.symbols(word))
-        if isinstance(ours, Exception) or isinstance(theirs, Exception):
-            if type(ours) is not type(theirs):
-                return spelled, _described(ours), _described(theirs)
+        if isinstance(source_run, Exception) or isinstance(converted_run, Exception):
+            if type(source_run) is not type(converted_run):
+                return spelled, _described(source_run), _described(converted_run)
             continue
-        difference = aligned_difference(ours, theirs, conversion.alignment, conversion.model.aliases)
+        difference = aligned_difference(source_run, converted_run, conversion.alignment, conversion.model.aliases)
         if difference is not None:
             return (
                 spelled,
@@ -250,7 +266,7 @@ def _disagreement(source: Model, conversion: Conversion, seed: int, engine: Engi
 
 
 def _outcomes(model: Model, words: np.ndarray, engine: Engine) -> list[Trace | UnmaskError]:
-    """The run of each word, or its error; all at once unless there is one."""
+    """Return the trace of each word, or its error; words are run one by one only if there is an error."""
     try:
         return [*run_batch(model, words, engine=engine)]
     except UnmaskError as error:

@@ -2,7 +2,7 @@
 
 own heads       write the value map of the row that they read; a proof shows which row that is
 source layers   Cell(s, l, ·) → Cell(s, l + 1, ·) in a row that hosts a row of the source, ANYTHING in others;
-                a proof shows with `guarded` that such a row sees the source's rows and no others
+                a proof shows with `exponentials_after_guard` that such a row sees the source's rows and no others
 MLPs            unit by unit, on numbers
 
 `ConversionClaim` runs the construction of a theorem on an unknown source and provides these machines.
@@ -26,77 +26,77 @@ from unmask.verification.conversions.unknown_source import (
     SLOTS,
     STEPS,
     Cell,
+    CellValue,
+    ColumnTerms,
+    ColumnValues,
+    FieldNumber,
     HeadWires,
     Logit,
     MlpWires,
-    Number,
-    Place,
+    PositionCell,
     SourceHead,
     SourceLayer,
     SourceShape,
-    Sums,
-    Value,
-    Values,
-    Wires,
+    UnknownSums,
+    column_terms,
     is_number,
     is_zero,
     reversed_edges,
     source_layers,
     unknown_source,
-    wires,
 )
 from unmask.verification.lengths.obligations import AnyRow, Arithmetic, Euclid, Ledger, ObligationFailed, Term
 
 MOST_FLAGS = 16
-Flags = tuple[tuple[str, int], ...]
-"""What the flags of a row may be: register → 0 or 1."""
+FlagValues = tuple[tuple[str, int], ...]
+"""Possible values of the flags of a row: (register, 0 or 1)."""
 
 
 @dataclass(frozen=True, eq=False)
 class RowState:
-    """A row of the program; `symbol` is that of the source's row that it hosts, None if it hosts none."""
+    """The columns of a row of the program. If it hosts a row of the source, `symbol` is the symbol of that row."""
 
-    columns: tuple[Value, ...]
+    columns: tuple[CellValue, ...]
     symbol: int | None
 
-    def __getitem__(self, column: int) -> Value:
+    def __getitem__(self, column: int) -> CellValue:
         return self.columns[column]
 
     @property
-    def values(self) -> Values:
+    def values(self) -> ColumnValues:
         return dict(enumerate(self.columns))
 
-    def holds(self, columns: Sequence[int], values: Sequence[Value]) -> bool:
-        return all(_same(self.columns[c], v) for c, v in zip(columns, values, strict=True))
+    def holds(self, columns: Sequence[int], values: Sequence[CellValue]) -> bool:
+        return all(_equal_values(self.columns[c], v) for c, v in zip(columns, values, strict=True))
 
-    def hosting(self, symbol: int | None) -> "RowState":
-        """The same row as the host of another symbol."""
+    def with_host(self, symbol: int | None) -> "RowState":
+        """Return the row as the host of a row with another symbol."""
         return replace(self, symbol=symbol)
 
-    def changed(self, values: dict[int, Value]) -> "RowState":
+    def with_values(self, values: dict[int, CellValue]) -> "RowState":
         return replace(self, columns=tuple(values.get(c, v) for c, v in enumerate(self.columns)))
 
 
-def _unseen(columns: Collection[int], only: Collection[int] | None) -> Values:
+def _not_computed(columns: Collection[int], only: Collection[int] | None) -> ColumnValues:
     return {} if only is None else {c: ANYTHING for c in columns if c not in only}
 
 
-def _same(a: Value, b: Value) -> bool:
+def _equal_values(a: CellValue, b: CellValue) -> bool:
     return bool(np.array_equal(a, b)) if is_number(a) and is_number(b) else type(a) is type(b) and a == b
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
-    """One layer of the program: its heads, those that are not the source's, and the source's layers in it."""
+class ProgramLayer:
+    """One layer of the program: its heads, the numbers of those that are not the source's, and the source's layers."""
 
     heads: tuple[HeadWires, ...]
-    own: tuple[int, ...]
-    given: tuple[SourceLayer, ...]
+    other_heads: tuple[int, ...]
+    source_layers: tuple[SourceLayer, ...]
     mlp: MlpWires
 
 
 class ProgramMachine:
-    """`streams`: transformer of the source → the register that holds its stream."""
+    """Executes a program; `streams` maps transformers of the source to the registers that hold their streams."""
 
     def __init__(
         self,
@@ -109,160 +109,166 @@ class ProgramMachine:
         self.program, self.precision, self._source = program, precision, source
         self.shapes = {name: its for name, its in shape.transformers if name in streams}
         self.streams = {name: self.columns(register) for name, register in streams.items()}
-        self.sums = Sums(
+        self.sums = UnknownSums(
             precision,
             {name: len(its.layers) for name, its in self.shapes.items()},
             {name: its.width for name, its in self.shapes.items()},
         )
-        self._embedding = wires(program.embedding, precision)
-        self._readout = wires(reversed_edges(program.readout), precision)
-        self.steps = [self._step(number) for number in range(len(program.layers))]
-        self._require_untouched()
+        self._embedding = column_terms(program.embedding, precision)
+        self._readout = column_terms(reversed_edges(program.readout), precision)
+        self.layers = [self._layer(number) for number in range(len(program.layers))]
+        self._require_codes_unwritten()
 
     def columns(self, register: str) -> tuple[int, ...]:
         if register not in self.program.registers:
             raise ObligationFailed(f"unknown register {register}")
         return tuple(self.program.columns(register).tolist())
 
-    def cells(self, transformer: str, layer: int) -> list[Value]:
+    def cells(self, transformer: str, layer: int) -> list[CellValue]:
         return [Cell(transformer, layer, c) for c in range(self.shapes[transformer].width)]
 
-    def _step(self, number: int) -> Step:
+    def _layer(self, number: int) -> ProgramLayer:
         layer = self.program.layers[number]
         heads = tuple(HeadWires(head, self.precision) for head in layer.heads)
         mlp = MlpWires.of(layer.mlp, self.precision)
-        given, own = source_layers(heads, mlp, self.streams, self.shapes)
-        return Step(heads, tuple(own), tuple(given), mlp)
+        layers, other_heads = source_layers(heads, mlp, self.streams, self.shapes)
+        return ProgramLayer(heads, tuple(other_heads), tuple(layers), mlp)
 
-    def _require_untouched(self) -> None:
-        """Codes are what they are declared to be: nothing writes to them."""
+    def _require_codes_unwritten(self) -> None:
+        """Require that nothing writes to codes, so that they keep their declared values."""
         codes = {c for name in self.program.codes for c in self.columns(name)}
         written = set(self._embedding)
-        for step in self.steps:
-            written |= {c for head in step.heads for c in head.value} | step.mlp.columns
+        for layer in self.layers:
+            written |= {c for head in layer.heads for c in head.value} | layer.mlp.columns
         if codes & written:
             raise ObligationFailed("something is written to a code")
 
     # Rows before the first layer ---------------------------------------------------------------------------------
 
-    def flags(self, arithmetic: Arithmetic, row: AnyRow, where: Sequence[Term]) -> list[Flags]:
-        """All that the declared flags may be in rows with these properties."""
-        declared = {name: d.expression for name, d in self.program.positions.items() if type(d) is Flag}
-        terms = [arithmetic.z3.If(arithmetic.at(expression, row) != 0, 1, 0) for expression in declared.values()]
+    def flags(self, arithmetic: Arithmetic, row: AnyRow, where: Sequence[Term]) -> list[FlagValues]:
+        """Return all possible values of the declared flags in rows with these properties."""
+        declarations = {name: d.expression for name, d in self.program.positions.items() if type(d) is Flag}
+        terms = [arithmetic.z3.If(arithmetic.at(expression, row) != 0, 1, 0) for expression in declarations.values()]
         combinations = arithmetic.values(terms, [*row.facts, *where], MOST_FLAGS)
         if not combinations:
             raise ObligationFailed("there is no such row")
-        return [tuple(zip(declared, values, strict=True)) for values in combinations]
+        return [tuple(zip(declarations, values, strict=True)) for values in combinations]
 
-    def start(self, token: int, flags: Flags, symbol: int | None, hosts: Sequence[str] = ()) -> RowState:
-        """H⁰ of a token; the tables of the transformers in `hosts` are at the place of the hosted row."""
-        values: list[Value] = []
+    def start(self, token: int, flags: FlagValues, symbol: int | None, hosts: Sequence[str] = ()) -> RowState:
+        """Return H⁰ of a token; tables of the transformers in `hosts` have the positions of the hosted row."""
+        values: list[CellValue] = []
         for name, labels in self.program.registers.items():
-            declared = self.program.positions.get(name)
+            declaration = self.program.positions.get(name)
             for k in range(len(labels)):
-                values.append(self._placed(name, declared, k, dict(flags), hosts))
+                values.append(self._positional_value(name, declaration, k, dict(flags), hosts))
         one = self.precision.one
         for column, terms in self._embedding.items():
             embedded = [(weight, one) for source, weight in terms if source == token]
-            values[column] = self.sums.product([*embedded, (one, values[column])], symbol)
+            values[column] = self.sums.weighted_sum([*embedded, (one, values[column])], symbol)
         return RowState(tuple(values), symbol)
 
-    def _placed(self, name: str, declared: object, column: int, flags: dict[str, int], hosts: Sequence[str]) -> Value:
-        if declared is None:
+    def _positional_value(
+        self, name: str, declaration: object, column: int, flags: dict[str, int], hosts: Sequence[str]
+    ) -> CellValue:
+        if declaration is None:
             return 0
-        if type(declared) is Flag:
+        if type(declaration) is Flag:
             return self.precision.one * flags[name]
-        if type(declared) is TableRows:
-            for transformer, given in self._source.transformers.items():
-                if declared.table is given.positions:
-                    return Place(transformer, column) if transformer in hosts else ANYTHING
-        if type(declared) is SignedBits and name in self.program.codes:
+        if type(declaration) is TableRows:
+            for transformer, source_transformer in self._source.transformers.items():
+                if declaration.table is source_transformer.positions:
+                    return PositionCell(transformer, column) if transformer in hosts else ANYTHING
+        if type(declaration) is SignedBits and name in self.program.codes:
             return ANYTHING
         raise ObligationFailed(
-            f"the register {name} is declared by {type(declared).__name__}, which the proof does not support"
+            f"the register {name} is declared by {type(declaration).__name__}, which the proof does not support"
         )
 
     def table(self, register: str, transformer: str) -> TableRows:
-        """The declaration of a register that holds rows of a transformer's table."""
-        declared = self.program.positions.get(register)
-        if type(declared) is not TableRows or declared.table is not self._source.transformers[transformer].positions:
+        """Return the declaration of a register that holds rows of a transformer's table of positions."""
+        declaration, positions = self.program.positions.get(register), self._source.transformers[transformer].positions
+        if type(declaration) is not TableRows or declaration.table is not positions:
             raise ObligationFailed(f"the register {register} does not hold the positions of the {transformer}")
-        return declared
+        return declaration
 
     # Layers ------------------------------------------------------------------------------------------------------
 
-    def after(
+    def after_layer(
         self,
         number: int,
         row: RowState,
-        read: Sequence[RowState] = (),
+        read_rows: Sequence[RowState] = (),
         *,
         hosted: bool = True,
         only: Collection[int] | None = None,
     ) -> RowState:
-        """The row after a layer; `read` are the rows that its own heads read, in order.
+        """Return the row after a layer; `read_rows` are the rows that the heads read that are not the source's.
 
-        `hosted`: the heads of the source see in this row what they see in the row of the source that it hosts. `only`:
-        what is written to other columns is not looked at.
+        `hosted`: the source's heads compute in this row what they compute in the source's row that it hosts. `only`:
+        what is written to other columns is not computed.
         """
-        return self.computed(number, self.attended(number, row, read, hosted=hosted, only=only), only=only)
+        return self.after_mlp(number, self.after_heads(number, row, read_rows, hosted=hosted, only=only), only=only)
 
-    def attended(
+    def after_heads(
         self,
         number: int,
         row: RowState,
-        read: Sequence[RowState],
+        read_rows: Sequence[RowState],
         *,
         hosted: bool = True,
         only: Collection[int] | None = None,
     ) -> RowState:
-        """After the heads; the stream of a layer of the source is that after its MLP."""
-        step = self.steps[number]
-        if len(read) != len(step.own):
-            raise ObligationFailed(f"layer {number} has {len(step.own)} heads of its own, not {len(read)}")
-        targets = {c for i in step.own for c in step.heads[i].value}
+        """Return the row after the heads; the stream of a layer of the source is already that after its MLP."""
+        layer = self.layers[number]
+        if len(read_rows) != len(layer.other_heads):
+            count = len(layer.other_heads)
+            raise ObligationFailed(f"layer {number} has {count} heads of its own, not {len(read_rows)}")
+        targets = {c for i in layer.other_heads for c in layer.heads[i].value}
         heads = []
-        for i, other in zip(step.own, read, strict=True):
-            value = {c: terms for c, terms in step.heads[i].value.items() if only is None or c in only}
-            heads.append(self.sums.times(other.values, value, other.symbol))
-        changed = self.sums.residual(row.values, heads) | _unseen(targets, only)
-        for given in step.given:
-            before = self.cells(given.transformer, given.number)
-            runs = hosted and row.symbol is not None and row.holds(given.stream, before)
-            after = self.cells(given.transformer, given.number + 1) if runs else [ANYTHING] * len(given.stream)
-            changed |= dict(zip(given.stream, after, strict=True))
-        return row.changed(changed)
+        for i, read_row in zip(layer.other_heads, read_rows, strict=True):
+            value = {c: terms for c, terms in layer.heads[i].value.items() if only is None or c in only}
+            heads.append(self.sums.times(read_row.values, value, read_row.symbol))
+        new_values = self.sums.residual(row.values, heads) | _not_computed(targets, only)
+        for source_layer in layer.source_layers:
+            transformer, stream = source_layer.transformer, source_layer.stream
+            before = self.cells(transformer, source_layer.number)
+            runs = hosted and row.symbol is not None and row.holds(stream, before)
+            after = self.cells(transformer, source_layer.number + 1) if runs else [ANYTHING] * len(stream)
+            new_values |= dict(zip(stream, after, strict=True))
+        return row.with_values(new_values)
 
-    def computed(self, number: int, row: RowState, *, only: Collection[int] | None = None) -> RowState:
-        """After the MLP, but for the streams of the source."""
-        step = self.steps[number]
-        theirs = {c for given in step.given for c in given.stream}
-        written = step.mlp.columns - theirs
-        unseen = _unseen(written, only)
-        mlp = step.mlp.writing(written - unseen.keys())
-        return row.changed(self.sums.mlp(row.values, mlp) | unseen)
+    def after_mlp(self, number: int, row: RowState, *, only: Collection[int] | None = None) -> RowState:
+        """Return the row after the MLP, which does not change the streams of the source here."""
+        layer = self.layers[number]
+        source_columns = {c for source_layer in layer.source_layers for c in source_layer.stream}
+        written = layer.mlp.columns - source_columns
+        unseen = _not_computed(written, only)
+        mlp = layer.mlp.writing(written - unseen.keys())
+        return row.with_values(self.sums.mlp(row.values, mlp) | unseen)
 
-    def guarded(self, given: SourceLayer, queries: Sequence[RowState], keys: Sequence[RowState]) -> list[np.ndarray]:
-        """For heads of the source's layer, queries and keys: the exponential after the guard, for every score before.
+    def exponentials_after_guard(
+        self, source_layer: SourceLayer, queries: Sequence[RowState], keys: Sequence[RowState]
+    ) -> list[np.ndarray]:
+        """Return the exponentials of all scores after the guard is added, for each head, query and key.
 
-        Once for what differs: rows whose guards hold the same have the same scores.
+        Each array has one entry per score before the guard. Rows with equal guards are examined once.
         """
-        found = []
-        for head in given.heads:
-            asked = {self._guard(head, head.wires.query, row) for row in queries}
-            shown = {self._guard(head, head.wires.key, row) for row in keys}
-            for query, key in product(asked, shown):
+        exponentials = []
+        for head in source_layer.heads:
+            query_guards = {self._guard_columns(head, head.wires.query, row) for row in queries}
+            key_guards = {self._guard_columns(head, head.wires.key, row) for row in keys}
+            for query, key in product(query_guards, key_guards):
                 scores = np.array(self.precision.numbers())
                 for q, k in zip(query, key, strict=True):
                     scores = add(scores, multiply(q, k, self.precision), self.precision)
-                found.append(exp(scores, self.precision))
-        return found
+                exponentials.append(exp(scores, self.precision))
+        return exponentials
 
-    def _guard(self, head: SourceHead, side: Wires, row: RowState) -> tuple[int, ...]:
-        """The columns of one side of a guard."""
+    def _guard_columns(self, head: SourceHead, side: ColumnTerms, row: RowState) -> tuple[int, ...]:
+        """Return the columns of the guard in a query or a key."""
         values = []
-        for column in range(head.columns, head.wires.width):
-            value = self.sums.product([(w, row[c]) for c, w in side.get(column, [])], None)
+        for column in range(head.guard_start, head.wires.width):
+            value = self.sums.weighted_sum([(w, row[c]) for c, w in side.get(column, [])], None)
             if not is_number(value) or np.ndim(value):
                 raise ObligationFailed("a guard reads what is not known")
             values.append(int(value))
@@ -270,11 +276,11 @@ class ProgramMachine:
 
     @cached_property
     def exponentials(self) -> np.ndarray:
-        """Of every score."""
+        """The exponentials of all scores."""
         return exp(np.array(self.precision.numbers()), self.precision)
 
-    def numbers(self, logit: tuple[Value, list[Number]]) -> np.ndarray:
-        """All numbers that a logit may be: a name that it starts with is every number."""
+    def numbers(self, logit: tuple[CellValue, list[FieldNumber]]) -> np.ndarray:
+        """Return all possible values of a logit: a name at its start may be any number."""
         start, added = logit
         if not is_number(start) and not isinstance(start, Logit):
             raise ObligationFailed("a logit starts with what is not known")
@@ -283,17 +289,17 @@ class ProgramMachine:
             values = add(values, term, self.precision)
         return np.unique(values)
 
-    def logits(self, row: RowState) -> list[tuple[Value, list[Number]]]:
-        """Of every output: what it starts with, and the numbers that are then added to it, in order."""
-        found = []
+    def logits(self, row: RowState) -> list[tuple[CellValue, list[FieldNumber]]]:
+        """Return, for every output, the value at its start and the numbers that are added to it, in order."""
+        logits = []
         for output in range(self.program.outputs):
             terms = [(weight, row[column]) for column, weight in self._readout.get(output, [])]
             terms = [(weight, value) for weight, value in terms if not is_zero(value)]
             names = [k for k, (weight, value) in enumerate(terms) if not (is_number(weight) and is_number(value))]
             last = names[-1] + 1 if names else len(terms)
             added = [multiply(w, v, self.precision) for w, v in terms[last:]]
-            found.append((self.sums.product(terms[:last], row.symbol), added))
-        return found
+            logits.append((self.sums.weighted_sum(terms[:last], row.symbol), added))
+        return logits
 
 
 @dataclass
@@ -312,7 +318,7 @@ class SourceArithmetic(Arithmetic):
 
 @dataclass(frozen=True, eq=False)
 class ConversionClaim:
-    """The programs that a theorem's construction makes of every source of a shape."""
+    """The statement to prove: the programs that a theorem's construction makes of every source of a shape."""
 
     theorem: Theorem
     shape: SourceShape
@@ -332,8 +338,8 @@ class ConversionClaim:
         assert self.theorem.programs is not None
         try:
             return self.theorem.programs(self.source)
-        except (TypeError, ValueError, KeyError) as found:
-            raise ObligationFailed(f"the construction looks at what a source does not show: {found}") from found
+        except (TypeError, ValueError, KeyError) as error:
+            raise ObligationFailed(f"the construction looks at what a source does not show: {error}") from error
 
     def program(self, name: str) -> Program:
         if name not in self.programs or self.programs[name].every is None:
@@ -341,22 +347,19 @@ class ConversionClaim:
         return self.programs[name]
 
     def machine(self, name: str, streams: dict[str, str]) -> ProgramMachine:
-        made: list[ProgramMachine] = []
-
-        def show() -> str:
+        def prove() -> tuple[ProgramMachine, str]:
             program = self.program(name)
             if program.loop is not None or program.noise is not None:
                 raise ObligationFailed("the program has a loop or noise")
-            made.append(ProgramMachine(program, self.precision, self.source, self.shape, streams))
-            layers = sum(len(step.given) for step in made[0].steps)
-            return f"{layers} layers of the source"
+            machine = ProgramMachine(program, self.precision, self.source, self.shape, streams)
+            layers = sum(len(layer.source_layers) for layer in machine.layers)
+            return machine, f"{layers} layers of the source"
 
-        self.ledger.settle(
+        return self.ledger.compute(
             f"{name}: layers of the source are complete and in order, and nothing else writes to their streams",
             "comparison of every entry",
-            show,
+            prove,
         )
-        return made[0]
 
     def require_rows(self, name: str, rows: Term) -> None:
         every = self.program(name).every

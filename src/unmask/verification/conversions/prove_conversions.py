@@ -19,7 +19,12 @@ from unmask.programs.instance import NotAFamily
 from unmask.theorems.all_theorems import THEOREMS
 from unmask.theorems.theorem import Theorem
 from unmask.verification.conversions import cot_to_pcot, mdm_to_smdm
-from unmask.verification.conversions.converted_folders import Frame, SourceSizes, check_folder, refutation
+from unmask.verification.conversions.converted_folders import (
+    OtherFields,
+    SourceSizes,
+    check_converted_folder,
+    find_refutation,
+)
 from unmask.verification.conversions.machine import ConversionClaim
 from unmask.verification.conversions.unknown_source import LayerShape, SourceShape, TransformerShape
 from unmask.verification.lengths.obligations import Ledger, ObligationFailed, internal_failure
@@ -39,7 +44,7 @@ SAMPLE = (
     SourceSizes(31, False, 2, 5),
     SourceSizes(100, True, 3, 7),
 )
-"""At which sizes the folder of a random source is compared in every proof."""
+"""The sizes at which the conversion of a random source is compared in every proof."""
 
 TRUSTED = (
     "Python, NumPy, and the SMT solver's answers `unsat`; with a certificate these can be asked of another solver.",
@@ -56,25 +61,25 @@ TRUSTED = (
 
 @dataclass(frozen=True)
 class ConversionProof:
-    """What is shown of a theorem: the statement, the obligations, the frame of a folder, and a shape to begin with."""
+    """The proof of a theorem: its statement, obligations, the other fields of converted models, a default shape."""
 
     statement: Callable[[ConversionClaim], str]
     prove: Callable[[ConversionClaim], None]
-    frame: Frame
+    other_fields: OtherFields
     shape: SourceShape
 
 
-PROVERS: dict[str, ConversionProof] = {
+CONVERSION_PROOFS: dict[str, ConversionProof] = {
     "cot_to_pcot": ConversionProof(
         cot_to_pcot.statement,
         cot_to_pcot.prove,
-        cot_to_pcot.frame,
+        cot_to_pcot.other_fields,
         SourceShape(5, (("model", TransformerShape(3, 5, LAYERS, "causal")),)),
     ),
     "mdm_to_smdm": ConversionProof(
         mdm_to_smdm.statement,
         mdm_to_smdm.prove,
-        mdm_to_smdm.frame,
+        mdm_to_smdm.other_fields,
         SourceShape(
             6, (("planner", TransformerShape(2, 2, LAYERS[:1])), ("predictor", TransformerShape(3, 6, LAYERS))), 2
         ),
@@ -82,7 +87,7 @@ PROVERS: dict[str, ConversionProof] = {
 }
 
 
-def every_source(
+def prove_theorem(
     stem: str,
     precision: int,
     engine: Engine,
@@ -91,21 +96,21 @@ def every_source(
     like: Model | None = None,
     lengths: Sequence[int] = (),
 ) -> Verdict:
-    """The front door: a theorem by its stem; sources have the shape of `like`, or a small one."""
+    """Prove a theorem, given by its stem, for every source of the shape of `like`, or of a small shape."""
     theorem = next((t for t in THEOREMS if t.stem == stem), None)
     if theorem is None:
-        raise ProblemError(f"unknown theorem {stem!r}; use one of {', '.join(PROVERS)}")
+        raise ProblemError(f"unknown theorem {stem!r}; use one of {', '.join(CONVERSION_PROOFS)}")
     if to not in (None, theorem.target):
         raise ProblemError(f"{stem} takes a {theorem.source} to a {theorem.target}, not to a {to}")
     if not 1 <= precision <= 8:
         raise ProblemError(f"the precision must lie in 1 … 8, not {precision}")
-    if stem not in PROVERS:
+    if stem not in CONVERSION_PROOFS:
         subject = f"For every N, the {theorem.target} that `convert` writes by {stem} does what its source does."
-        reason = f"no proof of {stem} for every source is implemented; implemented are {', '.join(PROVERS)}"
+        reason = f"no proof of {stem} for every source is implemented; implemented are {', '.join(CONVERSION_PROOFS)}"
         return unknown_statement(subject, reason, TRUSTED)
     if like is not None and like.kind != theorem.source:
         raise ProblemError(f"{stem} takes a {theorem.source}, the folder that sources are like is a {like.kind}")
-    shape = PROVERS[stem].shape if like is None else SourceShape.of(like)
+    shape = CONVERSION_PROOFS[stem].shape if like is None else SourceShape.of(like)
     sizes = (*SAMPLE, *(SourceSizes(length, False, 2, 2) for length in lengths))
     return prove_every_source(theorem, shape, Precision(precision), engine, sizes=sizes)
 
@@ -113,10 +118,15 @@ def every_source(
 def prove_every_source(
     theorem: Theorem, shape: SourceShape, precision: Precision, engine: Engine, *, sizes: Sequence[SourceSizes] = SAMPLE
 ) -> Verdict:
-    """Of the programs that the theorem's construction makes, whichever they are."""
+    """Decide the statement for the programs that the theorem's construction makes.
+
+    1. Settle the obligations of the theorem                        `cot_to_pcot`, `mdm_to_smdm`
+    2. Compare the programs with converted folders                  `converted_folders.check_converted_folder`
+    3. If an obligation is open, search for a counterexample        `converted_folders.find_refutation`
+    """
     ledger = Ledger()
-    claim, proved = ConversionClaim(theorem, shape, precision, ledger), PROVERS[theorem.stem]
-    statement = proved.statement(claim)
+    claim, proof = ConversionClaim(theorem, shape, precision, ledger), CONVERSION_PROOFS[theorem.stem]
+    statement = proof.statement(claim)
 
     def verdict(status: Status, reason: str | None = None, **wrong: Any) -> Verdict:
         record = ProofRecord(statement, tuple(ledger.obligations), trusted=TRUSTED)
@@ -126,26 +136,26 @@ def prove_every_source(
     suspects: tuple[int, ...] = ()
     try:
         try:
-            proved.prove(claim)
-            for seed, its in enumerate(_possible(theorem, shape, sizes)):
-                check_folder(claim, proved.frame, its, seed)
+            proof.prove(claim)
+            for seed, source_sizes in enumerate(_feasible_sizes(theorem, shape, sizes)):
+                check_converted_folder(claim, proof.other_fields, source_sizes, seed)
             return verdict("proved")
         except ObligationFailed as reason:
-            still_open, suspects = str(reason), reason.lengths
+            open_reason, suspects = str(reason), reason.lengths
         except (NotAFamily, WeightsError) as reason:
-            still_open = str(reason)
+            open_reason = str(reason)
         except AssertionError as reason:
-            still_open = internal_failure(reason)
-        wrong = refutation(claim, _tried(theorem, shape, suspects), engine)
+            open_reason = internal_failure(reason)
+        wrong = find_refutation(claim, _sizes_to_try(theorem, shape, suspects), engine)
     except (OutOfTime, TooLarge) as end:
         return verdict("unknown", str(end))
     if wrong is None:
         name = next((f"{o.name}: " for o in ledger.obligations if o.verdict == "open"), "")
-        return verdict("unknown", f"{name}{still_open}")
+        return verdict("unknown", f"{name}{open_reason}")
     sizes_of_wrong = wrong.sizes
     return verdict(
         "refuted",
-        still_open,
+        open_reason,
         length=sizes_of_wrong.length,
         counterexample=wrong.word,
         expected=f"the source of seed {wrong.seed}, T = {sizes_of_wrong.steps}: {wrong.expected}",
@@ -159,21 +169,26 @@ def prove_every_source(
     )
 
 
-def _tried(theorem: Theorem, shape: SourceShape, suspects: tuple[int, ...]) -> Iterator[tuple[int, SourceSizes]]:
-    """Small sizes, those of the solver first."""
+def _sizes_to_try(theorem: Theorem, shape: SourceShape, suspects: tuple[int, ...]) -> Iterator[tuple[int, SourceSizes]]:
+    """Yield (seed, small sizes); lengths that the solver named come first."""
     lengths = tuple(dict.fromkeys((*(s for s in suspects if 0 <= s <= LONGEST_TRIED), 1, 2, 3, 0, 5)))
     for seed in range(SEEDS):
         length = lengths[seed % len(lengths)]
-        its = SourceSizes(length, seed % 4 == 3, 1 + seed % 4, 1 + seed % 3)
-        yield from ((seed, possible) for possible in _possible(theorem, shape, (its,)))
+        sizes = SourceSizes(length, seed % 4 == 3, 1 + seed % 4, 1 + seed % 3)
+        yield from ((seed, feasible) for feasible in _feasible_sizes(theorem, shape, (sizes,)))
 
 
-def _possible(theorem: Theorem, shape: SourceShape, sizes: Sequence[SourceSizes]) -> Iterator[SourceSizes]:
-    """With a begin symbol where a causal model has nothing else to read; without one where it has no symbol left."""
-    causal = any(its.attention == "causal" for _, its in shape.transformers)
-    for its in sizes:
-        nothing = causal and its.length == 0
-        slots = its.steps if theorem.source == "cot" else its.slots
-        room = shape.symbols - 2 - (shape.mask is not None) - (its.length > 0) >= 1
-        if room or not nothing:
-            yield SourceSizes(its.length, room and (its.begin or nothing), its.steps, slots)
+def _feasible_sizes(theorem: Theorem, shape: SourceShape, sizes: Sequence[SourceSizes]) -> Iterator[SourceSizes]:
+    """Yield the sizes that a source can have.
+
+    A causal model of N = 0 needs a begin symbol. If no symbol is left for it, the size is skipped.
+    """
+    causal = any(transformer.attention == "causal" for _, transformer in shape.transformers)
+    for source_sizes in sizes:
+        needs_begin = causal and source_sizes.length == 0
+        slots = source_sizes.steps if theorem.source == "cot" else source_sizes.slots
+        has_symbol_left = shape.symbols - 2 - (shape.mask is not None) - (source_sizes.length > 0) >= 1
+        if has_symbol_left or not needs_begin:
+            yield SourceSizes(
+                source_sizes.length, has_symbol_left and (source_sizes.begin or needs_begin), source_sizes.steps, slots
+            )

@@ -1,7 +1,8 @@
-"""A family that was proved → the document that `unmask.checker.families` replays.
+"""A family that was proved → the document that `unmask.checker.families` checks.
 
-It holds the family itself, as numbers and formulas, the automaton, and what the proof found: states of scores, flags
-of rows, pairs and tables. The checker recomputes all of it; its `form` says what each field is.
+The document contains the family itself, as numbers and formulas, the automaton, and the results of the proof: states of
+scores, flags of rows, pairs and tables. The checker computes all results again; `checker/family_form.py` describes the
+fields.
 """
 
 import json
@@ -21,35 +22,35 @@ from unmask.programs.program import Edges, HeadBuilder, MlpBuilder, Program, Wei
 from unmask.verification.lengths.head_reads import scores_of
 from unmask.verification.lengths.obligations import ObligationFailed
 from unmask.verification.lengths.regular_loops import ChainTable, LoopTable
-from unmask.verification.lengths.regular_trees import LanguageClaim, ProductRow, node_of, slot
-from unmask.verification.lengths.row_tables import Pool
+from unmask.verification.lengths.regular_trees import LanguageClaim, ProductRow, block_row_of, slot_row
+from unmask.verification.lengths.row_tables import PairPool
 
-# What a proof found, as lists: flags of rows, pairs (held, map), and tables over what is held, in order.
-
-
-Found = dict[str, Any]
+# The results of a proof, as lists: flags of rows, pairs (content, map), and tables over all contents, in order.
 
 
-def witness_of(claim: LanguageClaim) -> Found:
-    """Of a claim that was proved; states are numbered so that the automaton starts in 0, as `state_order` says."""
+Results = dict[str, Any]
+
+
+def results_of(claim: LanguageClaim) -> Results:
+    """Return the results for a proved claim; states are numbered as in `state_order`, so that 0 is the start."""
     kind = claim.family.kind
     if kind == "cot":
         return _chain(claim)
     if kind == "plt":
         return _loop(claim)
     if kind == "pcot":
-        node = node_of(claim)
+        node = block_row_of(claim)
         node.close(node.mask)
         return _tree(claim, node, {"model": node})
     predictor = "model" if kind == "topk" else "predictor"
-    node = slot(claim, predictor)
-    node.never = node.mask
+    node = slot_row(claim, predictor)
+    node.excluded = node.mask
     node.close()
-    planner = {} if kind == "topk" else {"planner": slot(claim, "planner")}
+    planner = {} if kind == "topk" else {"planner": slot_row(claim, "planner")}
     return _tree(claim, node, {**planner, predictor: node})
 
 
-def _tree(claim: LanguageClaim, node: ProductRow, nodes: dict[str, ProductRow]) -> Found:
+def _tree(claim: LanguageClaim, node: ProductRow, nodes: dict[str, ProductRow]) -> Results:
     contents = np.unique(node.pool.contents)
     first, second = (axis.ravel() for axis in np.meshgrid(contents, contents, indexing="ij"))
     tables = {
@@ -59,32 +60,32 @@ def _tree(claim: LanguageClaim, node: ProductRow, nodes: dict[str, ProductRow]) 
     flags = {
         name: {
             region: _flags(claim, name, vectors)
-            for region, vectors in (("read", its.read), ("inner", its.inner), ("last", its.root))
+            for region, vectors in (("read", rows.read), ("inner", rows.inner), ("last", rows.root))
         }
-        for name, its in nodes.items()
+        for name, rows in nodes.items()
     }
     return {**_pairs(node.pool, node.maps, claim), "flags": flags, "held": None, "tables": tables}
 
 
-def _loop(claim: LanguageClaim) -> Found:
+def _loop(claim: LanguageClaim) -> Results:
     loop = LoopTable(claim, (0, 1, 2))
     loop.close()
     assert loop.pool is not None
     count = len(loop.vectors)
     first, second = (axis.ravel() for axis in np.indices((count, count)))
-    finite = _finite(claim, "model")
-    back = {int(column): k for k, column in enumerate(finite) if column >= 0}
+    column_at_least = _columns_at_least(claim, "model")
+    column_of = {int(column): k for k, column in enumerate(column_at_least) if column >= 0}
     contents = [
-        [[back[int(c)], int(vector[c])] for c in loop.told if vector[c]]  # columns keep their order
+        [[column_of[int(c)], int(vector[c])] for c in loop.read_columns if vector[c]]  # in the order of the columns
         for vector in loop.vectors
     ]
-    row_symbols, made = loop.row_symbols(np.arange(count)), loop.table(first, second).reshape(count, -1)
+    row_symbols, product_table = loop.row_symbols(np.arange(count)), loop.table(first, second).reshape(count, -1)
     flags = {"model": {"every": _flags(claim, "model", loop.flags)}}
-    tables = {"last": [row_symbols.tolist()], "product": made.tolist()}
+    tables = {"last": [row_symbols.tolist()], "product": product_table.tolist()}
     return {**_pairs(loop.pool, loop.maps, claim), "flags": flags, "held": contents, "tables": tables}
 
 
-def _chain(claim: LanguageClaim) -> Found:
+def _chain(claim: LanguageClaim) -> Results:
     chain = ChainTable(claim)
     chain.close()
     renumbered = np.argsort(state_order(claim.automaton))
@@ -103,38 +104,38 @@ def _chain(claim: LanguageClaim) -> Found:
     return {"elements": [], "flags": {"model": flags}, "held": None, "pairs": pairs, "tables": listed}
 
 
-def _pairs(pool: Pool, maps: Monoid, claim: LanguageClaim) -> Found:
-    """Elements in order, and the pairs by their numbers."""
+def _pairs(pool: PairPool, maps: Monoid, claim: LanguageClaim) -> Results:
+    """Return the elements in order, and the pairs with their numbers."""
     order = np.array(state_order(claim.automaton))
-    place = np.argsort(order)
-    images = {int(f): tuple(place[maps.elements[f][order]].tolist()) for f in np.unique(pool.maps)}
+    new_number = np.argsort(order)
+    images = {int(f): tuple(new_number[maps.elements[f][order]].tolist()) for f in np.unique(pool.maps)}
     elements = sorted({*images.values()})
     number = {image: i for i, image in enumerate(elements)}
     pairs = sorted({(int(x), number[images[int(f)]]) for x, f in zip(pool.contents, pool.maps, strict=True)})
     return {"elements": [list(image) for image in elements], "pairs": pairs}
 
 
-def _finite(claim: LanguageClaim, name: str) -> np.ndarray:
-    """Of every column of the program of every N its place at the least N; -1 for a code."""
+def _columns_at_least(claim: LanguageClaim, name: str) -> np.ndarray:
+    """Return for every column of the program for every N its number at the least N, -1 for a code."""
     program = claim.program(name)
-    made = program_at(program, claim.family.least)
-    places = [[-1] if r in program.codes else made.columns(r) for r in program.registers]
-    return np.concatenate(places)
+    smallest = program_at(program, claim.family.least)
+    columns = [[-1] if r in program.codes else smallest.columns(r) for r in program.registers]
+    return np.concatenate(columns)
 
 
 def _flags(claim: LanguageClaim, name: str, vectors: np.ndarray) -> list[list[int]]:
-    """Combinations of the columns that positions write, codes apart."""
+    """Return the combinations of values in the columns that positions write, without codes."""
     program = claim.program(name)
     declared = [
         r in program.positions and r not in program.codes for r, labels in program.registers.items() for _ in labels
     ]
-    columns = _finite(claim, name)[np.array(declared)]
+    columns = _columns_at_least(claim, name)[np.array(declared)]
     values = vectors[columns].T // claim.precision.one
     return sorted(map(list, {tuple(int(v) for v in row) for row in values}))
 
 
 def state_order(automaton: Automaton) -> list[int]:
-    """The states, the start first."""
+    """Return the states, the start first."""
     return [automaton.start, *(q for q in range(automaton.states) if q != automaton.start)]
 
 
@@ -142,7 +143,7 @@ COMMUTATIVE = ("+", "·", "=")
 
 
 def certificate_of(claim: LanguageClaim) -> dict[str, Any]:
-    """The document; it is built from what the claim says, once more, and not from the ledger."""
+    """Return the document; the results are computed again from the claim."""
     family, precision = claim.family, claim.precision
     design, vocabulary, programs = family.design, family.design.vocabulary, family.design.programs
     roles = {role: vocabulary.name(role) for role in ("mask", "pad", "accept", "reject")}
@@ -160,8 +161,8 @@ def certificate_of(claim: LanguageClaim) -> dict[str, Any]:
         name: [scores_of(program, head, precision) for layer in program.layers for head in layer.heads]
         for name, program in programs.items()
     }
-    witness = witness_of(claim)
-    proof = {"elements": witness["elements"], "scores": scores, **witness}
+    results = results_of(claim)
+    proof = {"elements": results["elements"], "scores": scores, **results}
     document = {
         "format": "unmask-family/1",
         "kind": family.kind,
@@ -192,7 +193,7 @@ def formula(size: Expression) -> Any:
 
 
 def from_zero(automaton: Automaton) -> Automaton:
-    """The same automaton with its start state numbered 0."""
+    """Return the same automaton with its start state numbered 0."""
     delta, start, accepting = renumbered(automaton.delta, automaton.start, automaton.accepting, state_order(automaton))
     return Automaton(automaton.tokens, delta, start, accepting, automaton.characters)
 
@@ -245,8 +246,8 @@ def _columns(program: Program, name: str) -> list[Any]:
 def _head(head: HeadBuilder, precision: Precision) -> dict[str, Any]:
     if head.blocks != [(0, head.width)]:
         raise ObligationFailed("a head has other columns than those of one comparison of codes")
-    sides = {"query": head.query, "key": head.key, "value": head.value}
-    return {"size": head.width, **{name: _entries(edges, precision) for name, edges in sides.items()}}
+    matrices = {"query": head.query, "key": head.key, "value": head.value}
+    return {"size": head.width, **{name: _entries(edges, precision) for name, edges in matrices.items()}}
 
 
 def _mlp(mlp: MlpBuilder, precision: Precision) -> dict[str, Any]:
@@ -262,16 +263,18 @@ def _mlp(mlp: MlpBuilder, precision: Precision) -> dict[str, Any]:
 def _entries(edges: Iterable[Edges], precision: Precision) -> list[list[int]]:
     listed = [
         [int(a), int(b), int(value)]
-        for one in edges
-        for a, b, value in zip(one.source, one.target, _integers(one.weight, one.source.size, precision), strict=True)
+        for group in edges
+        for a, b, value in zip(
+            group.source, group.target, _integers(group.weight, group.source.size, precision), strict=True
+        )
     ]
     return sorted(entry for entry in listed if entry[2])
 
 
-def _vector(parts: Iterable[tuple[np.ndarray, Weight]], precision: Precision) -> list[list[int]]:
+def _vector(groups: Iterable[tuple[np.ndarray, Weight]], precision: Precision) -> list[list[int]]:
     listed = [
         [int(column), int(value)]
-        for columns, weight in parts
+        for columns, weight in groups
         for column, value in zip(columns, _integers(weight, columns.size, precision), strict=True)
     ]
     return sorted(entry for entry in listed if entry[1])
@@ -282,5 +285,5 @@ def _integers(weight: Weight, count: int, precision: Precision) -> np.ndarray:
 
 
 def _number(value: Any) -> int:
-    """NumPy's integers, in JSON."""
+    """Return an integer of NumPy as one of Python, for JSON."""
     return value.item()

@@ -1,7 +1,7 @@
 """Regular languages for every N: the proofs of product trees, by masked diffusion and by parallel chains of thought.
 
 A `LanguageClaim` consists of a family, the letters of its words and the automaton that it is compared with. A
-`ProductRow` is the table of a row that multiplies what two other rows hold.
+`ProductRow` is the table of a row that multiplies the contents of two other rows.
 """
 
 from collections.abc import Iterator
@@ -22,20 +22,23 @@ from unmask.verification.lengths.letter_coverage import Level, require_claims, r
 from unmask.verification.lengths.obligations import AnyRow, Arithmetic, Euclid, ObligationFailed, Term
 from unmask.verification.lengths.row_tables import (
     NEVER,
-    Pool,
+    PairPool,
     RowVectors,
-    closed,
-    in_parts,
+    chunks,
+    pair_closure,
     state_maps,
 )
 from unmask.verification.transformer_layer import SomeColumns
 
+MODEL = "model"
+"""The name of the only program of plt, cot and pcot."""
+
 
 @dataclass(frozen=True, eq=False)
 class LanguageClaim:
-    """The family decides the language of the automaton: for every N from its least on, and every word of that length.
+    """The claim that a family decides the language of an automaton, for every N from its least on.
 
-    Letter i is read as the token `tokens[i]` of the family's vocabulary, and is `letters[i]` for the automaton.
+    The family reads letter i as the token `tokens[i]` of its vocabulary, and the automaton as its letter `letters[i]`.
     """
 
     family: ModelFamily
@@ -46,6 +49,7 @@ class LanguageClaim:
     arithmetic: Arithmetic
 
     def program(self, name: str) -> Program:
+        """Return the program for every N with this name."""
         programs = self.family.design.programs
         if name not in programs or programs[name].every is None:
             raise ObligationFailed(f"the family has no program of every N called {name}")
@@ -59,11 +63,11 @@ class LanguageClaim:
 
     @property
     def verdicts(self) -> np.ndarray:
-        """The tokens of reject and accept."""
+        """Return the tokens of reject and accept."""
         return self.family.design.vocabulary.verdicts
 
     def require_frame(self, *, steps: Term, padding: Term, rows: Term, block: Term | None = None) -> None:
-        """Steps, slots and rows are exactly these, for every N."""
+        """Settle that steps, slots and rows are exactly these for every N."""
         design, arithmetic = self.family.design, self.arithmetic
         row = arithmetic.row()
         sizes: list[tuple[str, Expression | None, Term | None]] = [
@@ -71,25 +75,26 @@ class LanguageClaim:
             ("slots or pads", design.padding, padding),
             ("symbols per step", design.block, block),
         ]
-        for name, size, wanted in sizes:
-            if size is None or wanted is None:
-                if size is not wanted:
+        for name, size, expected in sizes:
+            if size is None or expected is None:
+                if size is not expected:
                     raise ObligationFailed(f"the family has {name} that it should not have, or lacks them")
                 continue
-            arithmetic.require(f"frame: {name}", arithmetic.at(size, row) == wanted)
+            arithmetic.require(f"frame: {name}", arithmetic.at(size, row) == expected)
         for name in design.programs:
             every = self.program(name).every
             assert every is not None
             arithmetic.require(f"frame: rows of the {name}", arithmetic.at(every, row) == rows)
 
 
-# Node: a row that multiplies what two other rows hold, as a table over symbols; and what it says in the last row.
+# Node: a row that multiplies the contents of two other rows, as a table over symbols.
 
 
 class ProductRow:
-    """Rows with two heads, both in the first layer, that hold m while they are written.
+    """The rows of a program with two heads, both in its first layer; a row is masked when it is written.
 
-    `read`, `inner` and `root` are the flags of rows that are read, of rows that are written, and of the last row.
+    `read`, `inner` and `root` are the flags of the rows that are read, of the rows that are written, and of the last
+    row.
     """
 
     def __init__(
@@ -101,78 +106,81 @@ class ProductRow:
         self.maps = state_maps(claim.automaton)
         symbols = len(claim.family.design.vocabulary.symbols)
         starts = rows.start(np.arange(symbols), read)
-        self.added: list[tuple[SomeColumns, np.ndarray]] = []  # per head, by class; symbol × flags → class
+        self.outputs: list[tuple[SomeColumns, np.ndarray]] = []
+        """Per head the distinct outputs, and the number of the output for every symbol × flags."""
         for head in (0, 1):
-            added = rows.fetched(0, head, starts)
-            first, inverse = distinct(added.values)
-            self.added.append((added[first], inverse.reshape(symbols, -1)))
-        self.never: int | None = None  # the symbol that is never chosen
-        self.pool = Pool(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+            outputs = rows.head_output(0, head, starts)
+            first, inverse = distinct(outputs.values)
+            self.outputs.append((outputs[first], inverse.reshape(symbols, -1)))
+        self.excluded: int | None = None  # a symbol that cannot be chosen
+        self.pool = PairPool(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
-    def outcomes(self, own: np.ndarray, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(what is chosen, its logit) for one row, and classes of what is added."""
+    def outcomes(self, row: np.ndarray, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return (the symbol with the largest logit, this logit) of one row, for these outputs of its two heads."""
         chosen, largest = np.empty(left.size, dtype=np.int64), np.empty(left.size, dtype=np.int64)
-        for part in in_parts(left.size, self.rows.step):
-            added = [self.added[0][0][left[part]], self.added[1][0][right[part]]]
-            mine = np.broadcast_to(own[:, None], (own.size, left[part].size))
-            logits, which = self.rows.single_pass(mine, added)
+        for chunk in chunks(left.size, self.rows.step):
+            outputs = [self.outputs[0][0][left[chunk]], self.outputs[1][0][right[chunk]]]
+            rows = np.broadcast_to(row[:, None], (row.size, left[chunk].size))
+            logits, which = self.rows.single_pass(rows, outputs)
             logits = logits.astype(np.int64)
-            if self.never is not None:
-                logits[self.never] = NEVER
-            chosen[part], largest[part] = logits.argmax(axis=0)[which], logits.max(axis=0)[which]
+            if self.excluded is not None:
+                logits[self.excluded] = NEVER
+            chosen[chunk], largest[chunk] = logits.argmax(axis=0)[which], logits.max(axis=0)[which]
         return chosen, largest
 
     def symbols(self, flags: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """What a row takes for symbols left and right; the same for all flags of its own and of the rows it reads."""
-        own = self.rows.start(np.array([self.mask]), flags)
-        lefts, rights = (list(np.unique(classes, axis=1).T) for _, classes in self.added)
-        base = self.added[1][0].values.shape[1]
+        """Return the symbols of rows that read the symbols left and right; they must not depend on any flags."""
+        rows = self.rows.start(np.array([self.mask]), flags)
+        left_outputs, right_outputs = (list(np.unique(classes, axis=1).T) for _, classes in self.outputs)
+        count = self.outputs[1][0].values.shape[1]
         result: np.ndarray | None = None
-        for k, (of_left, of_right) in product(range(own.shape[1]), product(lefts, rights)):
-            pairs, back = np.unique(of_left[left] * base + of_right[right], return_inverse=True)
-            made = self.outcomes(own[:, k], pairs // base, pairs % base)[0][back.reshape(-1)]
-            if result is not None and (made != result).any():
+        for k, (output_of_left, output_of_right) in product(range(rows.shape[1]), product(left_outputs, right_outputs)):
+            pairs, inverse = np.unique(output_of_left[left] * count + output_of_right[right], return_inverse=True)
+            symbols = self.outcomes(rows[:, k], pairs // count, pairs % count)[0][inverse.reshape(-1)]
+            if result is not None and (symbols != result).any():
                 raise ObligationFailed("the symbol of a row does not depend on its factors alone")
-            result = made
+            result = symbols
         if result is None:
             raise ObligationFailed("there are no such rows for any N")
         return result
 
     def close(self, *neutral: int) -> str:
-        """Pairs of letters, of symbols that stand for the identity, and of all their products."""
+        """Compute the pairs of letters, of symbols that represent the identity, and of all their products."""
         claim = self.claim
         contents = np.concatenate([claim.tokens, np.array(neutral, dtype=np.int64)])
         maps = np.concatenate([self.maps.generators[claim.letters], np.zeros(len(neutral), dtype=np.int64)])
-        self.pool = closed(Pool(contents, maps), lambda *sides: self.symbols(self.inner, *sides), self.maps)
+        self.pool = pair_closure(
+            PairPool(contents, maps), lambda *factors: self.symbols(self.inner, *factors), self.maps
+        )
         return f"{self.pool.size} pairs, {self.pool.size**2:,} cases"
 
-    def answers(self) -> str:
-        """accept or reject in the last row, as the automaton says, for every two pairs."""
+    def check_answers(self) -> str:
+        """Check for every two pairs that the last row gives the automaton's answer."""
         first, second = self.pool.every_two()
-        found_symbols = self.symbols(self.root, self.pool.contents[first], self.pool.contents[second])
-        whole = self.maps.product_table[self.pool.maps[first], self.pool.maps[second]]
-        right = self.claim.verdicts[self.maps.accepting[whole].astype(np.int64)]
-        wrong = np.count_nonzero(found_symbols != right)
-        if wrong:
+        symbols = self.symbols(self.root, self.pool.contents[first], self.pool.contents[second])
+        products = self.maps.product_table[self.pool.maps[first], self.pool.maps[second]]
+        expected = self.claim.verdicts[self.maps.accepting[products].astype(np.int64)]
+        wrong_count = np.count_nonzero(symbols != expected)
+        if wrong_count:
             raise ObligationFailed(
-                f"in {wrong:,} of {found_symbols.size:,} cases the last row does not say what the automaton says"
+                f"in {wrong_count:,} of {symbols.size:,} cases the last row does not say what the automaton says"
             )
-        return f"{found_symbols.size:,} cases"
+        return f"{symbols.size:,} cases"
 
 
 # Masked diffusion over the queue (mdm, smdm, topk), for every N >= 2.
 #
-# By induction on the steps: a slot is written in the first step before which both of its factors are, and never again
-# (table of the planner); what it takes is the table of the predictor of what its factors hold; with the layout, the
-# pairs (symbol, map of the letters that the slot covers) are in the closure; the last slot says what the automaton
-# says.
+# By induction on the steps: a slot is written in the first step before which both of its factors are written, and never
+# again (table of the planner). Its symbol is that of the table of the predictor for the symbols of its factors. So,
+# with the layout, the pairs (symbol, map of the letters that the slot covers) are in the closure, and the last slot
+# gives the automaton's answer.
 
 
 MOST_CASES = 1 << 23
 
 
 def prove_diffusion(claim: LanguageClaim) -> None:
-    """All obligations."""
+    """Settle all obligations of mdm, smdm and topk."""
     arithmetic, kind = claim.arithmetic, claim.family.kind
     N = arithmetic.N
     claim.require_frame(steps=arithmetic.T, padding=N - 1, rows=2 * N - 1)
@@ -180,26 +188,27 @@ def prove_diffusion(claim: LanguageClaim) -> None:
     predictor = "model" if kind == "topk" else "predictor"
     factors = _two_reads(claim, predictor)
     require_queue(arithmetic, *factors)
-    node = slot(claim, predictor)
-    node.never = node.mask
+    node = slot_row(claim, predictor)
+    node.excluded = node.mask
     arithmetic.ledger.settle("rows: what a slot holds for which map", "enumeration, closure", node.close)
-    arithmetic.ledger.settle("language: the last slot says what the automaton says", "enumeration", node.answers)
+    arithmetic.ledger.settle("language: the last slot says what the automaton says", "enumeration", node.check_answers)
     if kind == "topk":
-        arithmetic.ledger.settle("rows: when a slot takes its symbol", "enumeration", lambda: _takes(node))
+        arithmetic.ledger.settle("rows: when a slot takes its symbol", "enumeration", lambda: _check_taken(node))
         return
-    looks_at, row = _two_reads(claim, "planner"), arithmetic.row()
-    same = [arithmetic.at(a, row) == arithmetic.at(b, row) for a, b in zip(looks_at, factors, strict=True)]
+    planner_factors, row = _two_reads(claim, "planner"), arithmetic.row()
+    equal = [arithmetic.at(a, row) == arithmetic.at(b, row) for a, b in zip(planner_factors, factors, strict=True)]
     arithmetic.require(
-        "layout: the planner looks at the factors", arithmetic.z3.And(*same), [row.n >= N, row.n < 2 * N - 1]
+        "layout: the planner looks at the factors", arithmetic.z3.And(*equal), [row.n >= N, row.n < 2 * N - 1]
     )
-    planner = slot(claim, "planner")
+    planner = slot_row(claim, "planner")
     planner.pool = node.pool
     arithmetic.ledger.settle(
-        "rows: when the planner takes a slot", "enumeration", lambda: _takes(planner, planner=True)
+        "rows: when the planner takes a slot", "enumeration", lambda: _check_taken(planner, planner=True)
     )
 
 
 def _two_reads(claim: LanguageClaim, name: str) -> tuple[Expression, Expression]:
+    """Return the addresses of the two heads of a program; settle which rows they read."""
     program = claim.program(name)
     if program.attention != "unmasked" or program.loop is not None:
         raise ObligationFailed(f"the {name} is not an unmasked transformer without a loop")
@@ -209,8 +218,8 @@ def _two_reads(claim: LanguageClaim, name: str) -> tuple[Expression, Expression]
     return reads[0].address, reads[1].address
 
 
-def slot(claim: LanguageClaim, name: str) -> ProductRow:
-    """Factors come earlier: they are letters, or slots but the last."""
+def slot_row(claim: LanguageClaim, name: str) -> ProductRow:
+    """Return the table of a slot, whose factors come earlier: they are letters, or slots other than the last."""
     rows, arithmetic = claim.rows(name), claim.arithmetic
     row, N = arithmetic.row(), arithmetic.N
     n, last = row.n, 2 * N - 2
@@ -223,55 +232,53 @@ def slot(claim: LanguageClaim, name: str) -> ProductRow:
     )
 
 
-def _takes(node: ProductRow, *, planner: bool = False) -> str:
-    """A slot is taken if and only if it is masked and neither factor is, whatever else they hold.
+def _check_taken(node: ProductRow, *, planner: bool = False) -> str:
+    """Check that a slot is taken if and only if it is masked and neither factor is, for all contents of these rows.
 
-    A planner takes it by its second output, a topk model by a logit above -B.
+    A planner takes a slot by its second output, a topk model by a logit above -B.
     """
     cases = 0
-    for own, masked, left, right, waiting in _every_case(node):
-        chosen, largest = node.outcomes(own, left, right)
-        taken = chosen == 1 if planner else largest > -node.rows.precision.bound
-        if (taken != (~waiting if masked else np.zeros_like(waiting))).any():
+    for row, masked, left, right, waiting in _slot_cases(node):
+        chosen, largest = node.outcomes(row, left, right)
+        is_taken = chosen == 1 if planner else largest > -node.rows.precision.bound
+        if (is_taken != (~waiting if masked else np.zeros_like(waiting))).any():
             raise ObligationFailed("the planner does not choose exactly the masked slots whose factors are written")
         cases += left.size
     return f"{cases:,} cases"
 
 
-def _every_case(node: ProductRow) -> Iterator[tuple[np.ndarray, bool, np.ndarray, np.ndarray, np.ndarray]]:
-    """(a slot, is it masked, classes of what it reads, is one of these masked), for all that rows can hold."""
+def _slot_cases(node: ProductRow) -> Iterator[tuple[np.ndarray, bool, np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield all cases: (slot, is it masked, outputs of its left head and its right head, is a factor masked)."""
     flags = np.unique(np.concatenate([node.inner, node.root], axis=1), axis=1)
     read = np.unique(node.pool.contents)
     written = np.union1d(read, node.claim.verdicts)
-    owns: list[tuple[np.ndarray, bool]] = []
+    slots: list[tuple[np.ndarray, bool]] = []
     for masked, tokens in ((True, np.array([node.mask])), (False, written)):
-        own = node.rows.start(tokens, flags)
-        owns += [(own[:, k], masked) for k in distinct(own[node.rows.live()])[0]]
-    sides = []
-    for _, classes in node.added:
-        some, others = np.unique(classes[node.mask]), np.unique(classes[read])
-        sides.append((np.concatenate([some, others]), np.arange(some.size + others.size) < some.size))
-    (left, left_masked), (right, right_masked) = sides
-    if len(owns) * left.size * right.size > MOST_CASES:
+        vectors = node.rows.start(tokens, flags)
+        slots += [(vectors[:, k], masked) for k in distinct(vectors[node.rows.live()])[0]]
+    outputs = []
+    for _, output_of in node.outputs:
+        masked_outputs = np.unique(output_of[node.mask])
+        all_outputs = np.concatenate([masked_outputs, np.unique(output_of[read])])
+        outputs.append((all_outputs, np.arange(all_outputs.size) < masked_outputs.size))
+    (left, left_masked), (right, right_masked) = outputs
+    if len(slots) * left.size * right.size > MOST_CASES:
         raise ObligationFailed("there are too many cases of a slot and its factors")
     i, j = (axis.ravel() for axis in np.indices((left.size, right.size)))
-    for own, masked in owns:
-        yield own, masked, left[i], right[j], left_masked[i] | right_masked[j]
+    for slot, masked in slots:
+        yield slot, masked, left[i], right[j], left_masked[i] | right_masked[j]
 
 
 # Parallel chain of thought (pcot), for every N >= 2: step t writes the W = ⌈N/2⌉ entries of level t, row by row.
 #
-# Row N + W·t + j, 0 <= j < W, is entry j of block t; while it is written it holds m, which is the identity. It reads
-# the entries 2j and 2j + 1 of the level before, letters for t = 0, or itself if that is missing. The very last row,
-# entry W - 1 of block ⌈log2 N⌉ - 1, reads the entries 0 and 1 instead, of a level with at most two that are not empty
-# (`halves`).
-
-
-NAME = "model"
+# Row N + W·t + j, 0 <= j < W, is entry j of block t. While it is written it holds m, which represents the identity. It
+# reads the entries 2j and 2j + 1 of the previous level, which are letters for t = 0; a missing entry is replaced by the
+# row itself. The last row, entry W - 1 of block ⌈log2 N⌉ - 1, reads the entries 0 and 1 instead, of a level with at
+# most two entries that are not empty (`require_halving`).
 
 
 class _Blocks:
-    """Row n as entry j of block t, W entries per block; TW is how many there are in all."""
+    """Any row n as entry j of block t, with W entries per block and T blocks."""
 
     def __init__(self, arithmetic: Arithmetic, width: Expression) -> None:
         z3 = arithmetic.z3
@@ -294,10 +301,10 @@ class _Blocks:
 
 
 def prove_parallel(claim: LanguageClaim) -> None:
-    """All obligations."""
+    """Settle all obligations of pcot."""
     arithmetic = claim.arithmetic
     N, T = arithmetic.N, arithmetic.T
-    design, program = claim.family.design, claim.program(NAME)
+    design, program = claim.family.design, claim.program(MODEL)
     if not isinstance(design.block, Expression):
         raise ObligationFailed("the block is not an expression in N")
     if program.attention != "causal" or program.loop is not None or program.noise is not None:
@@ -306,20 +313,20 @@ def prove_parallel(claim: LanguageClaim) -> None:
     W = blocks.W
     claim.require_frame(steps=T, padding=T * W, rows=N + T * W, block=W)
     require_copies(claim.precision, arithmetic)
-    reads = reads_of(program, 0, claim.precision, arithmetic, NAME, blocks.row)
+    reads = reads_of(program, 0, claim.precision, arithmetic, MODEL, blocks.row)
     if len(reads) != 2:
         raise ObligationFailed(f"the program has {len(reads)} heads in its first layer, not 2")
     _require_reads(arithmetic, blocks, [read.address for read in reads])
     _require_levels(arithmetic, W)
-    node = _node(claim, blocks)
+    node = _block_row(claim, blocks)
     arithmetic.ledger.settle(
         "rows: what a row holds for which map", "enumeration, closure", lambda: node.close(node.mask)
     )
-    arithmetic.ledger.settle("language: the last row says what the automaton says", "enumeration", node.answers)
+    arithmetic.ledger.settle("language: the last row says what the automaton says", "enumeration", node.check_answers)
 
 
 def _require_reads(arithmetic: Arithmetic, blocks: _Blocks, addresses: list[Expression]) -> None:
-    """Which rows an entry of a block reads."""
+    """Settle which rows an entry of a block reads."""
     z3, N, T = arithmetic.z3, arithmetic.N, arithmetic.T
     W, t, j, row = blocks.W, blocks.t, blocks.j, blocks.row
     root = z3.And(t == T - 1, j == W - 1)
@@ -340,42 +347,42 @@ def _require_reads(arithmetic: Arithmetic, blocks: _Blocks, addresses: list[Expr
 
 
 def _require_levels(arithmetic: Arithmetic, W: Term) -> None:
-    """What the entries of a block cover."""
+    """Settle which letters the entries of a block cover."""
     z3, N = arithmetic.z3, arithmetic.N
     i, w, M = (arithmetic.variable(name) for name in ("i", "w", "M"))
     letters = Level(arithmetic, "letters", N, N)
     require_claims(
         arithmetic, "letters", letters.claims(i), [letters.letters(i), letters.letters(i + 1), i >= 0, i < N]
     )
-    before, after = Level(arithmetic, "level before", M, w), Level(arithmetic, "level", W, (w + 1) / 2)
-    contents = [z3.Or(M == N, M == W), w >= 1, w <= M, i >= 0, i < W]
-    contents += before.all_claims(z3.IntVal(0), 2 * i, 2 * i + 1, 2 * i + 2)
+    previous, level = Level(arithmetic, "level before", M, w), Level(arithmetic, "level", W, (w + 1) / 2)
+    facts = [z3.Or(M == N, M == W), w >= 1, w <= M, i >= 0, i < W]
+    facts += previous.all_claims(z3.IntVal(0), 2 * i, 2 * i + 1, 2 * i + 2)
     arithmetic.require(
-        "layout: the factors of a row are adjacent", before.high(2 * i) == before.low(2 * i + 1), contents
+        "layout: the factors of a row are adjacent", previous.high(2 * i) == previous.low(2 * i + 1), facts
     )
-    made = [z3.Implies(z3.And(x >= 0, x < W), after.made(x, 2 * x, 2 * x + 1, before)) for x in (i, i + 1)]
-    require_claims(arithmetic, "one more block", after.claims(i), [*contents, *made])
-    arithmetic.require("layout: a block has room for its level", (w + 1) / 2 <= W, contents)
+    products = [z3.Implies(z3.And(x >= 0, x < W), level.is_product(x, 2 * x, 2 * x + 1, previous)) for x in (i, i + 1)]
+    require_claims(arithmetic, "one more block", level.claims(i), [*facts, *products])
+    arithmetic.require("layout: a block has room for its level", (w + 1) / 2 <= W, facts)
     require_halving(arithmetic)
-    end = Level(arithmetic, "level before the last", M, w)
-    last = [z3.Or(M == N, M == W), w >= 1, w <= 2, *end.all_claims(*(z3.IntVal(k) for k in range(3)))]
+    last_level = Level(arithmetic, "level before the last", M, w)
+    last = [z3.Or(M == N, M == W), w >= 1, w <= 2, *last_level.all_claims(*(z3.IntVal(k) for k in range(3)))]
     arithmetic.require(
         "layout: the factors of the last row are adjacent and cover the word",
-        z3.And(end.low(0) == 0, end.high(0) == end.low(1), end.high(1) == N),
+        z3.And(last_level.low(0) == 0, last_level.high(0) == last_level.low(1), last_level.high(1) == N),
         last,
     )
 
 
-def node_of(claim: LanguageClaim) -> ProductRow:
-    """The node of a family that was proved."""
+def block_row_of(claim: LanguageClaim) -> ProductRow:
+    """Return the table of a row of a family that was proved."""
     block = claim.family.design.block
     assert isinstance(block, Expression)
-    return _node(claim, _Blocks(claim.arithmetic, block))
+    return _block_row(claim, _Blocks(claim.arithmetic, block))
 
 
-def _node(claim: LanguageClaim, blocks: _Blocks) -> ProductRow:
-    """Any row may be read, itself among them."""
-    rows, arithmetic, row = claim.rows(NAME), claim.arithmetic, blocks.row
+def _block_row(claim: LanguageClaim, blocks: _Blocks) -> ProductRow:
+    """Return the table of a row; any row may be read, including itself."""
+    rows, arithmetic, row = claim.rows(MODEL), claim.arithmetic, blocks.row
     T, W, z3 = arithmetic.T, blocks.W, arithmetic.z3
     root = z3.And(blocks.t == T - 1, blocks.j == W - 1)
     return ProductRow(

@@ -12,8 +12,8 @@ Every `Decider` reads the letters from the same inputs, so that two of them can 
 | DecisionGraph   | level by level, one literal per node           |
 | Model           | variable by variable, extracted from weights   |
 
-Each letter of a word is encoded in ⌈log2 K⌉ bits, where K is the size of the alphabet. Codes beyond K - 1 mean the last
-letter. A *literal* is a gate or its negation, as an integer: see `problems.circuits.circuit`.
+The letters of a word are encoded in bits (`word_encoding`). A *literal* is a gate or its negation, as an
+integer: see `problems.circuits.circuit`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from unmask.errors import TooLarge, UnmaskError, WordError, shortened
+from unmask.errors import TooLarge, UnmaskError
 from unmask.limits import stage
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.circuits.circuit import FALSE, TRUE, Circuit, CircuitBuilder
@@ -36,13 +36,11 @@ from unmask.reasoners.typed_words import is_integer
 from unmask.recurrences.interpreter import Interpreter
 from unmask.recurrences.system import is_truth, symbol_names
 from unmask.recurrences.unfolding import Key, slot_name
+from unmask.verification.word_encoding import OneHotLiterals, WordEncoding
 from unmask.verification.words.extraction import ACCEPT, REJECT, Extraction, extract
 from unmask.verification.words.network import Cases, Network, Variable
-from unmask.verification.words.references import symbol_of
+from unmask.verification.words.references import symbol_numbers, token_numbers
 from unmask.weights.model import Model
-
-OneHotLiterals = list[int]
-"""[value] → the literal of "it has this value"."""
 
 
 class NetworkGates:
@@ -53,7 +51,7 @@ class NetworkGates:
         self._literals: dict[int, OneHotLiterals] = dict(zip(network.letters, letters, strict=True))
 
     def holds(self, cases: Cases, labels: np.ndarray) -> int:
-        """Return the literal of "the label of the case that applies is true"."""
+        """Return the literal that is true if the label of the case that applies is true."""
         for v in stage("variables as gates", self._network.below(cases.variables)):
             if v not in self._literals:
                 variable = self._network.variables[v]
@@ -73,14 +71,14 @@ class NetworkGates:
 
     def _table(self, parents: Sequence[int], table: np.ndarray, size: int) -> OneHotLiterals:
         """Decide parent after parent, as a decision diagram: equal subtables are built once."""
-        known: dict[bytes, OneHotLiterals] = {}
+        literals_of: dict[bytes, OneHotLiterals] = {}
 
         def literals(depth: int, subtable: np.ndarray) -> OneHotLiterals:
             if depth == len(parents):
                 return [TRUE if value == int(subtable) else FALSE for value in range(size)]
             key = bytes([depth % 256]) + subtable.tobytes()
-            if key in known:
-                return known[key]
+            if key in literals_of:
+                return literals_of[key]
             groups: dict[bytes, tuple[list[int], np.ndarray]] = {}  # values of this parent with equal subtables
             for value, literal in enumerate(self._literals[parents[depth]]):
                 groups.setdefault(subtable[value].tobytes(), ([], subtable[value]))[0].append(literal)
@@ -96,7 +94,7 @@ class NetworkGates:
                 result[value] = self._builder.or_(*terms[value])
             if len(possible) == 2:
                 result[possible[1]] = result[possible[0]] ^ 1
-            known[key] = result
+            literals_of[key] = result
             return result
 
         return literals(0, np.asarray(table, order="C"))
@@ -121,49 +119,13 @@ class Decider(Protocol):
     """A model or specification that gates can compute."""
 
     def decide(self, builder: CircuitBuilder, letters: list[OneHotLiterals]) -> Decision:
-        """letters[i][k] is the literal of "the i-th letter of the word is letter k"."""
+        """Return the literals of the answers; letters[i][k] is the literal "the i-th letter is letter k"."""
         ...
-
-
-@dataclass(frozen=True)
-class Encoding:
-    """Words of N letters from an alphabet of K letters, as bits."""
-
-    letters: int
-    length: int
-
-    @property
-    def width(self) -> int:
-        return max(0, (self.letters - 1).bit_length())
-
-    def names(self) -> list[str]:
-        if self.width == 1:
-            return [f"x{i}" for i in range(self.length)]
-        return [f"x{i}.{bit}" for i in range(self.length) for bit in range(self.width)]
-
-    def literals(self, builder: CircuitBuilder) -> list[OneHotLiterals]:
-        """[index in the word][letter]"""
-        return [self._letter(builder, i) for i in range(self.length)]
-
-    def _letter(self, builder: CircuitBuilder, index: int) -> OneHotLiterals:
-        bits = [builder.input(index * self.width + bit) for bit in range(self.width)]
-        codes = [
-            builder.and_(*(x ^ 1 if not code >> bit & 1 else x for bit, x in enumerate(bits)))
-            for code in range(1 << self.width)
-        ]
-        return [*codes[: self.letters - 1], builder.or_(*codes[self.letters - 1 :])]
-
-    def word(self, bits: Sequence[bool]) -> list[int]:
-        """The letters of an assignment."""
-        codes = (
-            sum(int(bits[index * self.width + bit]) << bit for bit in range(self.width)) for index in range(self.length)
-        )
-        return [min(code, self.letters - 1) for code in codes]
 
 
 @dataclass(frozen=True, eq=False)
 class ModelDecider:
-    """An extracted model; `symbols[letter]` is the number of the input symbol that it reads for the letter."""
+    """An extracted model; `symbols[letter]` is the number of the input symbol that the model reads for the letter."""
 
     extraction: Extraction
     symbols: Sequence[int]
@@ -292,23 +254,26 @@ class ExpressionDecider:
         return Decision([{**answers, REJECT: fit ^ 1}])
 
 
-def miter(sides: tuple[Decider, Decider], encoding: Encoding) -> tuple[Circuit, np.ndarray]:
+def miter(deciders: tuple[Decider, Decider], encoding: WordEncoding) -> tuple[Circuit, np.ndarray]:
     """Return (circuit of both sides, pairs [n, 2] of literals that must be equal).
 
     The pairs are equal on every word if and only if neither side fails and both give the same answers.
     """
     builder = CircuitBuilder(encoding.names())
     letters = encoding.literals(builder)
-    first, second = (side.decide(builder, letters) for side in sides)
+    first, second = (decider.decide(builder, letters) for decider in deciders)
     pairs = [(first.fails, FALSE), (second.fails, FALSE)]
-    for one, other in zip(first.answers, second.answers, strict=True):
-        pairs += [(one.get(name, FALSE), other.get(name, FALSE)) for name in sorted({*one, *other})]
+    for first_answer, second_answer in zip(first.answers, second.answers, strict=True):
+        pairs += [
+            (first_answer.get(name, FALSE), second_answer.get(name, FALSE))
+            for name in sorted({*first_answer, *second_answer})
+        ]
     return builder.circuit([literal for pair in pairs for literal in pair]), np.array(pairs)
 
 
 MOST_COMBINATIONS = 1 << 14  # combinations of arguments of one rule in one slot
 
-Values = dict[Any, int]
+ValueLiterals = dict[Any, int]
 """Value → the literal of "it has this value"."""
 
 
@@ -323,7 +288,7 @@ class RecurrenceDecider:
     def decide(self, builder: CircuitBuilder, letters: list[OneHotLiterals]) -> Decision:
         unfolding = self.interpreter.unfolding
         word = [dict(zip(self.letters, letter, strict=True)) for letter in letters]
-        slots: dict[Key, Values] = {}
+        slots: dict[Key, ValueLiterals] = {}
         for slots in self.interpreter.evaluate(word, WireValues(builder)):  # noqa: B007
             pass
         names = symbol_names(unfolding.system)
@@ -336,29 +301,31 @@ class WireValues:
 
     builder: CircuitBuilder
 
-    def constant(self, value: Any) -> Values:
+    def constant(self, value: Any) -> ValueLiterals:
         return {value: TRUE}
 
-    def apply(self, function: Callable[[tuple[Any, ...]], Any], given: Sequence[Values], key: Key) -> Values:
-        count = prod(map(len, given))
+    def apply(
+        self, function: Callable[[tuple[Any, ...]], Any], arguments: Sequence[ValueLiterals], key: Key
+    ) -> ValueLiterals:
+        count = prod(map(len, arguments))
         if count > MOST_COMBINATIONS:
             raise TooLarge(
                 f"the rule of {slot_name(key)} has {count:,} combinations, too many for a proof; use --method sample"
             )
         terms: dict[Any, list[int]] = {}
-        for combination in product(*(values.items() for values in given)):
+        for combination in product(*(values.items() for values in arguments)):
             value = function(tuple(value for value, _ in combination))
             terms.setdefault(value, []).append(self.builder.and_(*(literal for _, literal in combination)))
         return self._possible(terms)
 
-    def union(self, sets: Sequence[Values], gather: Callable[[frozenset], Any], key: Key) -> Values:
-        """First the literal of "this item is in the union" for every item, then one literal for every set of items."""
+    def union(self, sets: Sequence[ValueLiterals], gather: Callable[[frozenset], Any], key: Key) -> ValueLiterals:
+        """Return a literal for every union: first one for "this item is in the union", then one for every set."""
         terms: dict[Any, list[int]] = {}
         for values in sets:
             for items, literal in values.items():
                 for item in items:
                     terms.setdefault(item, []).append(literal)
-        unions: Values = {frozenset(): TRUE}
+        unions: ValueLiterals = {frozenset(): TRUE}
         for item, literal in self._possible(terms).items():
             if 2 * len(unions) > MOST_COMBINATIONS:
                 raise TooLarge(f"{slot_name(key)} collects too many items for a proof; use --method sample")
@@ -366,13 +333,13 @@ class WireValues:
             unions = without | {union | {item}: self.builder.and_(x, literal) for union, x in unions.items()}
         return {gather(union): x for union, x in unions.items() if x != FALSE}
 
-    def _possible(self, terms: dict[Any, list[int]]) -> Values:
-        """The OR of every value's terms, without values that cannot occur."""
+    def _possible(self, terms: dict[Any, list[int]]) -> ValueLiterals:
+        """Return the OR of every value's terms, without values that cannot occur."""
         values = {value: self.builder.or_(*literals) for value, literals in terms.items()}
         return {value: literal for value, literal in values.items() if literal != FALSE}
 
 
-def _answers(values: Values, names: dict[Any, str]) -> dict[str, int]:
+def _answers(values: ValueLiterals, names: dict[Any, str]) -> dict[str, int]:
     return {
         (ACCEPT if value else REJECT) if is_truth(value) else f"symbol {names[value]}": x for value, x in values.items()
     }
@@ -432,15 +399,15 @@ class _Spans:
         while changed:
             changed = False
             for names in reached.values():
-                more = {symbol for b in names for rhs in self.grammar.rules[b] for symbol in self.alone[rhs]}
+                more = {symbol for b in names for rhs in self.grammar.rules[b] for symbol in self.unit_symbols[rhs]}
                 more = (more & self.grammar.rules.keys()) - names
                 names |= more
                 changed |= bool(more)
         return reached
 
     @cached_property
-    def alone(self) -> dict[Alternative, list[str]]:
-        """Tail → its symbols that can derive a span alone, because all others can derive the empty word."""
+    def unit_symbols(self) -> dict[Alternative, list[str]]:
+        """Tail → its symbols that can derive the whole span, because all others can derive the empty word."""
         return {
             tail: [symbol for k, symbol in enumerate(tail) if self.empty.issuperset(tail[:k] + tail[k + 1 :])]
             for tail in [(), *self.tails]
@@ -461,7 +428,9 @@ class _Spans:
         """Yield literals of "a rule of this name derives the span, and no nonterminal of it derives the span alone"."""
         for rhs in self.grammar.rules[name]:
             yield self.by_several.get((rhs, i, j), FALSE)
-            yield from (self._symbol(symbol, i, j) for symbol in self.alone[rhs] if symbol not in self.grammar.rules)
+            yield from (
+                self._symbol(symbol, i, j) for symbol in self.unit_symbols[rhs] if symbol not in self.grammar.rules
+            )
 
     def _symbol(self, symbol: str, i: int, j: int) -> int:
         if symbol in self.grammar.rules:
@@ -469,10 +438,10 @@ class _Spans:
         return self.word[i].get(symbol, FALSE) if j == i + 1 else FALSE
 
     def _tail(self, symbols: Alternative, i: int, j: int) -> int:
-        """The literal of a tail and a span that `_span` is done with."""
+        """Return the literal "these symbols derive the span", after `_span` has processed the span."""
         if not symbols:
             return FALSE
-        alone = (self._symbol(symbol, i, j) for symbol in self.alone[symbols])
+        alone = (self._symbol(symbol, i, j) for symbol in self.unit_symbols[symbols])
         return self._or([self.by_several[symbols, i, j], *alone])
 
     def _or(self, literals: Iterable[int]) -> int:
@@ -497,20 +466,6 @@ def decider_of(specification: Specification | Model, letters: Sequence[str], out
     return ExpressionDecider(specification, letters)
 
 
-def symbol_numbers(model: Model, letters: Sequence[str]) -> np.ndarray:
-    """Return the number of the input symbol that a model reads for each letter."""
-    numbers = {symbol: i for i, symbol in enumerate(model.input_symbols)}
-    symbols = [symbol_of(model, letter) for letter in letters]
-    for letter, symbol in zip(letters, symbols, strict=True):
-        if symbol is None:  # `Comparison.unread` finds such letters earlier
-            raise WordError(f"the letter {shortened(letter)!r} occurs on only one side; compare over common letters")
-    return np.array([numbers[symbol] for symbol in symbols if symbol is not None], dtype=np.int64)
-
-
-def token_numbers(automaton: Automaton, letters: Sequence[str]) -> np.ndarray:
-    return np.array([int(automaton.token_ids([letter])[0]) for letter in letters])
-
-
 def extracted_circuit(model: Model, *, outputs: int = 1) -> Circuit:
     """Return the circuit that the weights compute at their N and p.
 
@@ -523,11 +478,11 @@ def extracted_circuit(model: Model, *, outputs: int = 1) -> Circuit:
     if not 1 <= outputs <= slots:
         raise UnmaskError(f"the model has {slots} slots, so it cannot have {outputs} outputs; use 1 … {slots}")
     symbols = range(len(model.input_symbols))
-    encoding = Encoding(len(symbols), model.length)
+    encoding = WordEncoding(len(symbols), model.length)
     return circuit_of(ModelDecider(extract(model), symbols, outputs), encoding)
 
 
-def circuit_of(decider: Decider, encoding: Encoding) -> Circuit:
+def circuit_of(decider: Decider, encoding: WordEncoding) -> Circuit:
     """Return the circuit of a decider, with the outputs of `extracted_circuit`."""
     builder = CircuitBuilder(encoding.names())
     decision = decider.decide(builder, encoding.literals(builder))

@@ -13,39 +13,42 @@ from typing import Any
 from unmask.errors import TooLarge, UnmaskError
 from unmask.problems.automata.automaton import Automaton
 from unmask.verification.verdict import Verdict
+from unmask.verification.word_encoding import WordEncoding
 from unmask.verification.words.deciders import (
     Decider,
-    Encoding,
     ModelDecider,
     decider_of,
     miter,
-    symbol_numbers,
-    token_numbers,
 )
 from unmask.verification.words.extraction import Extraction, extract
 from unmask.verification.words.induction import (
-    Letters,
+    LetterNumbers,
     NoInduction,
     induction_certificate,
     named_variables,
     prove_by_induction,
 )
-from unmask.verification.words.references import Comparison
+from unmask.verification.words.references import Comparison, symbol_numbers, token_numbers
 from unmask.verification.words.sat_sweeping import certify, sweep
 from unmask.verification.words.statewise_induction import prove_statewise
 from unmask.weights.storage import content_hash
 
 
 def prove_comparison(comparison: Comparison) -> Verdict:
-    """Decide a comparison for all words of the reference."""
+    """Decide a comparison for all words of the reference.
+
+    1. Find letters that the model cannot read    `Comparison.unread`
+    2. Extract a network from the weights         `extraction.extract`, layer by layer in `symbolic_layers`
+    3. Get the specification of the reference     `Reference.specification`
+    4. If it is an automaton: induction           `induction`, else `statewise_induction`
+    5. Otherwise, or if 4 does not apply: SAT     `deciders` (gates of both sides), `sat_sweeping`
+    6. Run a word that a method found             `_refuted_if_confirmed`
+    """
     unread = comparison.unread("prove")
     if unread is not None:
         return unread
     try:
         extraction = extract(comparison.model)
-    except TooLarge as error:
-        return _unknown(str(error))
-    try:
         specification = comparison.reference.specification()
     except TooLarge as error:
         return _unknown(str(error))
@@ -69,7 +72,7 @@ def prove_comparison(comparison: Comparison) -> Verdict:
 
 
 def _by_induction(comparison: Comparison, extraction: Extraction, automaton: Automaton) -> Verdict:
-    letters = Letters(
+    letters = LetterNumbers(
         symbol_numbers(comparison.model, comparison.letters), token_numbers(automaton, comparison.letters)
     )
     named = named_variables(extraction) if comparison.certified else ()
@@ -82,7 +85,7 @@ def _by_induction(comparison: Comparison, extraction: Extraction, automaton: Aut
         method, effect = f"{method}, state by state", "the state that these letters lead to"
         induction = prove_statewise(extraction, automaton, letters)
     if induction.counterexample is not None:
-        return _confirmed(comparison, induction.counterexample, induction.cases)
+        return _refuted_if_confirmed(comparison, induction.counterexample, induction.cases)
     proof = {
         "by": method,
         "invariant": f"for each variable over the letters i … j-1, its value and {effect} are one of the pairs listed "
@@ -95,36 +98,38 @@ def _by_induction(comparison: Comparison, extraction: Extraction, automaton: Aut
 
 
 def _by_sweeping(comparison: Comparison, extraction: Extraction, reference: Decider) -> Verdict:
-    encoding = Encoding(len(comparison.letters), comparison.model.length)
+    encoding = WordEncoding(len(comparison.letters), comparison.model.length)
     model = ModelDecider(
         extraction, symbol_numbers(comparison.model, comparison.letters).tolist(), comparison.reference.outputs
     )
     circuit, pairs = miter((model, reference), encoding)
     swept = sweep(circuit, pairs)
     if swept.counterexample is not None:
-        return _confirmed(comparison, encoding.word(swept.counterexample), swept.questions)
+        return _refuted_if_confirmed(comparison, encoding.word(swept.counterexample), swept.queries)
     if "unknown" in swept.answers:
         return _unknown(f"the solver gave up on {swept.answers.count('unknown')} of {len(swept.answers)} equalities")
     proof: dict[str, Any] = {
         "by": "SAT sweeping",
         "solver": swept.solvers,
         "gates": len(circuit.gates),
-        "questions": swept.questions,
+        "questions": swept.queries,
         "equal gates": len(swept.equal),
     }
-    certificate = certify(circuit, pairs, swept.equal, _about(comparison)) if comparison.certified else None
+    certificate = (
+        certify(circuit, pairs, swept.equal, _certificate_comments(comparison)) if comparison.certified else None
+    )
     if certificate is not None:
         proof |= {"clauses": len(certificate.clauses), "checked lemmas": len(certificate.lemmas)}
-    return Verdict("proved", "prove", swept.questions, proof=proof, certificate=certificate)
+    return Verdict("proved", "prove", swept.queries, proof=proof, certificate=certificate)
 
 
-def _about(comparison: Comparison) -> list[str]:
+def _certificate_comments(comparison: Comparison) -> list[str]:
     """Return the comments of a certificate: the model, the reference, and how letters become bits.
 
     Variable 1 is the constant false, so the bits of the letters begin at variable 2.
     """
     letters = [ascii(letter) for letter in comparison.letters]
-    width = Encoding(len(letters), 1).width
+    width = WordEncoding(len(letters), 1).width
     return [
         f"model sha256 {content_hash(comparison.model)}",
         f"against {comparison.reference.name!a}",
@@ -135,7 +140,7 @@ def _about(comparison: Comparison) -> list[str]:
     ]
 
 
-def _confirmed(comparison: Comparison, numbers: Sequence[int], cases: int) -> Verdict:
+def _refuted_if_confirmed(comparison: Comparison, numbers: Sequence[int], cases: int) -> Verdict:
     """Run the word on both sides; refuted only if the outcomes really differ."""
     word = comparison.word(numbers)
     (got,), expected = comparison.outcomes_of([word]), comparison.reference.expected(word)

@@ -2,11 +2,11 @@
 
     Model ──symbolic execution──▶ Network: letters → … → the symbol in each slot after T steps
 
-The loops are those of `reasoners`, over the medium `Tables`; a forward pass is `SymbolicPass`. For every word the
-network has the value that the model computes. Registers, problem and provenance are not read.
+The loops of `reasoners` run over a `TableMedium`; a forward pass is a `SymbolicPass`. For every word, the network has
+the values that the model computes. Registers, problem and provenance are not read.
 
 `failures` are the cases in which a run ends in an error: a row attends to nothing, or the planner of an smdm edits a
-written slot. On such words the rest of the network has no meaning.
+written slot. For such words the other variables of the network have no meaning.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unmask.errors import UnmaskError
-from unmask.limits import foresee, stage
+from unmask.limits import check_memory, stage
 from unmask.reasoners.decoding import confidence, decode
 from unmask.reasoners.loops import Moment, canvases
 from unmask.verification.words.network import Cases, Network, TooManyCases
@@ -27,10 +27,12 @@ from unmask.weights.model import Model
 
 @dataclass(eq=False)
 class Readers:
-    """Lists of rows by identity, with the rows that read each; the lists that hold a row."""
+    """Which rows read which: rows share lists of the rows they read, so each list is stored once, by its identity."""
 
-    _lists: dict[int, tuple[list[int], set[int]]] = field(default_factory=dict)  # a list is kept, and so its identity
-    _holding: dict[int, list[int]] = field(default_factory=dict)
+    _readers_of_list: dict[int, tuple[list[int], set[int]]] = field(default_factory=dict)
+    """id of a list → (the list, which is referenced so that its id stays unique; the rows that read it)"""
+    _lists_with_row: dict[int, list[int]] = field(default_factory=dict)
+    """row → ids of the lists that contain it"""
 
     @classmethod
     def of(cls, readings: Iterable[tuple[int, Reading]]) -> "Readers":
@@ -43,40 +45,42 @@ class Readers:
         for rows in reading:
             if rows is None:
                 continue
-            if id(rows) not in self._lists:
-                self._lists[id(rows)] = rows, set()
-                for read in rows:
-                    self._holding.setdefault(read, []).append(id(rows))
-            self._lists[id(rows)][1].add(row)
+            if id(rows) not in self._readers_of_list:
+                self._readers_of_list[id(rows)] = rows, set()
+                for read_row in rows:
+                    self._lists_with_row.setdefault(read_row, []).append(id(rows))
+            self._readers_of_list[id(rows)][1].add(row)
 
     def of_any(self, rows: Iterable[int]) -> set[int]:
-        """All rows that read, or once read, one of these."""
-        lists = {name for row in rows for name in self._holding.get(row, ())}
-        return set().union(*(self._lists[name][1] for name in lists))
+        """Return all rows that read one of these rows, or read one in an earlier pass."""
+        list_ids = {list_id for row in rows for list_id in self._lists_with_row.get(row, ())}
+        return set().union(*(self._readers_of_list[list_id][1] for list_id in list_ids))
 
 
 @dataclass(frozen=True, eq=False)
-class _Passed:
-    """The states of a pass: tokens, and per layer the rows before it.
-
-    Rows are stored as far as scores need them and in full, with what each of them reads.
-    """
+class _PassState:
+    """The results of a pass, layer by layer."""
 
     tokens: list[Token]
     stages: list[list[SymbolicRow]]
+    """[layer]: all rows before the layer, with the columns that scores need."""
     views: list[list[HeadView]]
     readings: list[list[Reading]]
+    """[layer][row]: the rows that the heads of the layer read."""
     full: list[dict[int, SymbolicRow]] = field(default_factory=list)
+    """[layer]: the rows before the layer that logits depend on, with all their columns."""
     full_readings: list[dict[int, Reading]] = field(default_factory=list)
     readers: dict[tuple[bool, int], Readers] = field(default_factory=dict)
-    """(in full, number of the layer) → who reads whom, or once read whom; made where it is asked for."""
+    """(with all columns, layer) → which rows read which, in this pass or an earlier one; computed on request."""
 
 
 class SymbolicPass:
-    """Passes of one transformer. `layers` are applied in order, a loop unrolled; rows are cut after `cuts` of them.
+    """Forward passes of one transformer, one after the other.
 
-    `nothing` receives the cases in which some row attends to nothing. A row that is what it was in the last pass, and
-    reads rows that are what they were, is what it was after the layer: only the others are looked at.
+    The `layers` are applied in order (a loop is unrolled); after those with an index in `cuts`, rows are cut to one
+    variable. `nothing` receives the cases in which a row attends to nothing.
+
+    A pass only recomputes the rows of a layer that changed since the last pass or read a row that changed.
     """
 
     def __init__(
@@ -88,129 +92,130 @@ class SymbolicPass:
         cuts: Sequence[int] = (),
     ) -> None:
         self._symbolic, self._layers, self._nothing, self._cuts = symbolic, list(layers), nothing, set(cuts)
-        self._last: _Passed | None = None
-        self.cut_to: dict[tuple[bool, int, int], Cases] = {}  # (scores alone, number of the layer, row) → its cases
+        self._last: _PassState | None = None
+        self.cut_to: dict[tuple[bool, int, int], Cases] = {}  # (columns for scores only, layer, row) → its cases
 
-    def run(self, tokens: list[Token], asked: Sequence[int]) -> list[SymbolicRow]:
-        """The rows asked for, after all layers."""
+    def run(self, tokens: list[Token], row_indices: Sequence[int]) -> list[SymbolicRow]:
+        """Return these rows after all layers."""
         last = self._last
         if last is not None and (self._cuts or len(last.tokens) != len(tokens)):
             last = None
-        passed = self._scores(tokens, None if self._symbolic.causal else last)
-        wanted = self._read_by(asked, passed, last)
-        passed.full.append(self._embedded(wanted, tokens, last, full=True))
+        state = self._score_rows(tokens, None if self._symbolic.causal else last)
+        needed = self._needed_rows(row_indices, state, last)
+        state.full.append(self._embedded(needed, tokens, last, full=True))
         for u, i in enumerate(stage("layers in full", self._layers)):
-            self._symbolic.prepare(i, list(passed.full[u].values()))
-            passed.full.append(self._in_full(u, passed, last))
-        self._last = passed
-        return [passed.full[-1][k] for k in asked]
+            self._symbolic.prepare(i, list(state.full[u].values()))
+            state.full.append(self._full_rows(u, state, last))
+        self._last = state
+        return [state.full[-1][k] for k in row_indices]
 
-    def _scores(self, tokens: list[Token], last: _Passed | None) -> _Passed:
-        """Forward: every row at every stage, as far as scores go; each layer's heads and the rows they meet."""
+    def _score_rows(self, tokens: list[Token], last: _PassState | None) -> _PassState:
+        """Forwards: compute every row before every layer, with the columns for scores, and the rows that it reads."""
         symbolic = self._symbolic
-        known = self._known(tokens) if symbolic.causal else 0
+        unchanged = self._unchanged_prefix(tokens) if symbolic.causal else 0
         embedded = self._embedded(range(len(tokens)), tokens, last, full=False)
-        passed = _Passed(tokens, [[embedded[k] for k in range(len(tokens))]], [], [])
+        state = _PassState(tokens, [[embedded[k] for k in range(len(tokens))]], [], [])
         for u, i in enumerate(stage("layers", self._layers)):
-            if last is None or (places := self._again(u, i, passed, last)) is None:
-                places = self._afresh(u, i, passed, known)
-            rows, readings, after = passed.stages[u], passed.readings[u], passed.stages[u + 1]
-            readers = passed.readers.get((False, u))
-            for k in stage("rows", places):
-                readings[k] = symbolic.reads(i, k, rows[k], passed.views[u], full=False)
+            if last is None or (row_indices := self._reuse_layer(u, i, state, last)) is None:
+                row_indices = self._start_layer(u, i, state, unchanged)
+            rows, readings, after = state.stages[u], state.readings[u], state.stages[u + 1]
+            readers = state.readers.get((False, u))
+            for k in stage("rows", row_indices):
+                readings[k] = symbolic.reads(i, k, rows[k], state.views[u], full=False)
                 after[k] = self._layer(u, k, rows, readings[k], full=False)
                 if readers is not None:
                     readers.add(k, readings[k])
-        return passed
+        return state
 
-    def _again(self, u: int, i: int, passed: _Passed, last: _Passed) -> Collection[int] | None:
-        """Take over a layer from the last pass; return the rows that are to be computed again.
+    def _reuse_layer(self, u: int, i: int, state: _PassState, last: _PassState) -> Collection[int] | None:
+        """Copy a layer from the last pass and return the rows that must be computed again.
 
-        None if the heads see other rows than they saw: then every row is.
+        None if the keys of the rows changed, so that the layer cannot be reused.
         """
-        rows = passed.stages[u]
+        rows = state.stages[u]
         changed = {k for k, row in enumerate(rows) if row is not last.stages[u][k]}
         if not self._symbolic.views_unchanged(i, last.views[u], rows, changed):
             return None
-        passed.views.append(last.views[u])
-        passed.readings.append(list(last.readings[u]))
-        passed.stages.append(list(last.stages[u + 1]))
+        state.views.append(last.views[u])
+        state.readings.append(list(last.readings[u]))
+        state.stages.append(list(last.stages[u + 1]))
         readers = last.readers.get((False, u)) or Readers.of(enumerate(last.readings[u]))
-        passed.readers[False, u] = readers
+        state.readers[False, u] = readers
         return sorted(changed | readers.of_any(changed))
 
-    def _afresh(self, u: int, i: int, passed: _Passed, known: int) -> Collection[int]:
-        """Begin a layer whose first `known` rows are those of the last pass; return the others."""
-        rows = passed.stages[u]
-        passed.views.append(self._symbolic.views(i, rows))
-        before = self._last if known else None
-        readings = [] if before is None else before.readings[u][:known]
-        after = [] if before is None else before.stages[u + 1][:known]
-        passed.readings.append([*readings, *([[]] * (len(rows) - known))])
-        passed.stages.append([*after, *rows[known:]])
-        return range(known, len(rows))
+    def _start_layer(self, u: int, i: int, state: _PassState, unchanged: int) -> Collection[int]:
+        """Start a layer whose first `unchanged` rows are those of the last pass; return the other rows."""
+        rows = state.stages[u]
+        state.views.append(self._symbolic.views(i, rows))
+        before = self._last if unchanged else None
+        readings = [] if before is None else before.readings[u][:unchanged]
+        after = [] if before is None else before.stages[u + 1][:unchanged]
+        state.readings.append([*readings, *([[]] * (len(rows) - unchanged))])
+        state.stages.append([*after, *rows[unchanged:]])
+        return range(unchanged, len(rows))
 
     def _embedded(
-        self, places: Collection[int], tokens: list[Token], last: _Passed | None, *, full: bool
+        self, row_indices: Collection[int], tokens: list[Token], last: _PassState | None, *, full: bool
     ) -> dict[int, SymbolicRow]:
-        """Some rows before the first layer; where the token is what it was, so is the row."""
-        kept: dict[int, SymbolicRow] = {}
+        """Return these rows before the first layer; a row whose token has not changed is reused."""
+        reused: dict[int, SymbolicRow] = {}
         if last is not None:
             before = last.full[0] if full else dict(enumerate(last.stages[0]))
-            kept = {k: before[k] for k in places if k in before and tokens[k] is last.tokens[k]}
-        return kept | self._symbolic.embed({k: tokens[k] for k in places if k not in kept}, full=full)
+            reused = {k: before[k] for k in row_indices if k in before and tokens[k] is last.tokens[k]}
+        return reused | self._symbolic.embed({k: tokens[k] for k in row_indices if k not in reused}, full=full)
 
-    def _read_by(self, asked: Sequence[int], passed: _Passed, last: _Passed | None) -> set[int]:
-        """Backward: the rows that the rows asked for depend on; per layer, what each of those still wanted reads."""
-        wanted = set(asked)
-        passed.full_readings.extend({} for _ in self._layers)
+    def _needed_rows(self, row_indices: Sequence[int], state: _PassState, last: _PassState | None) -> set[int]:
+        """Backwards: return the rows on which these depend, and store which rows each of them reads in each layer."""
+        needed = set(row_indices)
+        state.full_readings.extend({} for _ in self._layers)
         for u in range(len(self._layers) - 1, -1, -1):
-            same = last is not None and last.views[u] is passed.views[u]
-            before = last.full_readings[u] if last is not None and same else {}
-            rows, views, reading = passed.stages[u], passed.views[u], passed.full_readings[u]
-            if last is not None and before:
-                old = last.stages[u]
-                reading.update({k: before[k] for k in wanted if k in before and rows[k] is old[k]})
-            for k in stage("rows that are read", sorted(wanted - reading.keys())):
+            same_views = last is not None and last.views[u] is state.views[u]
+            readings_before = last.full_readings[u] if last is not None and same_views else {}
+            rows, views, reading = state.stages[u], state.views[u], state.full_readings[u]
+            if last is not None and readings_before:
+                rows_before = last.stages[u]
+                unchanged = (k for k in needed if k in readings_before and rows[k] is rows_before[k])
+                reading.update({k: readings_before[k] for k in unchanged})
+            for k in stage("rows that are read", sorted(needed - reading.keys())):
                 reading[k] = self._symbolic.reads(self._layers[u], k, rows[k], views, full=True)
-            wanted |= {j for read in reading.values() for rows_read in read for j in rows_read or ()}
-        return wanted
+            needed |= {j for read in reading.values() for rows_read in read for j in rows_read or ()}
+        return needed
 
-    def _in_full(self, u: int, passed: _Passed, last: _Passed | None) -> dict[int, SymbolicRow]:
-        """The wanted rows after the u-th layer."""
-        rows, readings = passed.full[u], passed.full_readings[u]
+    def _full_rows(self, u: int, state: _PassState, last: _PassState | None) -> dict[int, SymbolicRow]:
+        """Return the needed rows after the u-th layer, with all their columns."""
+        rows, readings = state.full[u], state.full_readings[u]
         after: dict[int, SymbolicRow] = {}
         if last is not None:
-            before, read_before = last.full[u], last.full_readings[u]
-            changed = {k for k, row in rows.items() if row is not before.get(k)}
-            read_anew = {k: read for k, read in readings.items() if read is not read_before.get(k)}
-            readers = passed.readers[True, u] = last.readers.get((True, u)) or Readers.of(read_before.items())
-            affected = changed | readers.of_any(changed) | read_anew.keys()
+            rows_before, readings_before = last.full[u], last.full_readings[u]
+            changed = {k for k, row in rows.items() if row is not rows_before.get(k)}
+            new_readings = {k: read for k, read in readings.items() if read is not readings_before.get(k)}
+            readers = state.readers[True, u] = last.readers.get((True, u)) or Readers.of(readings_before.items())
+            affected = changed | readers.of_any(changed) | new_readings.keys()
             after = {k: last.full[u + 1][k] for k in readings if k not in affected}
-            for k, read in read_anew.items():
+            for k, read in new_readings.items():
                 readers.add(k, read)
         for k in stage("rows", sorted(readings.keys() - after.keys())):
             after[k] = self._layer(u, k, rows, readings[k], full=True)
         return after
 
     def _layer(
-        self, u: int, place: int, rows: list[SymbolicRow] | dict[int, SymbolicRow], read: Reading, *, full: bool
+        self, u: int, index: int, rows: list[SymbolicRow] | dict[int, SymbolicRow], reading: Reading, *, full: bool
     ) -> SymbolicRow:
-        """A row after the u-th layer of the run, from the rows before it."""
-        others = [None if some is None else [rows[j] for j in some] for some in read]
-        row = self._symbolic.layer(self._layers[u], place, rows[place], others, full=full, nothing=self._nothing)
+        """Return a row after the u-th layer of the pass, from the rows before it."""
+        read_rows = [None if indices is None else [rows[j] for j in indices] for indices in reading]
+        row = self._symbolic.layer(self._layers[u], index, rows[index], read_rows, full=full, nothing=self._nothing)
         if u not in self._cuts:
             return row
         row = self._symbolic.cut(row)
-        self.cut_to[not full, u, place] = row.cases
+        self.cut_to[not full, u, index] = row.cases
         return row
 
     def logits(self, row: SymbolicRow) -> np.ndarray:
-        """out·h in each case, [cases, outputs]."""
+        """Return out·h in each case, [cases, outputs]."""
         return self._symbolic.logits(row)
 
-    def _known(self, tokens: list[Token]) -> int:
-        """How many rows at the start are as they were in the last pass; causal rows see nothing behind them."""
+    def _unchanged_prefix(self, tokens: list[Token]) -> int:
+        """Return the number of first rows that have not changed since the last pass, if attention is causal."""
         before = [] if self._last is None else self._last.tokens
         count = 0
         while count < min(len(tokens), len(before)) and tokens[count] is before[count]:
@@ -220,7 +225,7 @@ class SymbolicPass:
 
 @dataclass(frozen=True, eq=False)
 class Failure:
-    """labels[case] is true where the run fails, and why."""
+    """The cases in which a run fails (labels[case] is true), with the reason."""
 
     cases: Cases
     labels: np.ndarray
@@ -228,7 +233,7 @@ class Failure:
 
 
 class Labelled(NamedTuple):
-    """What something is in each case: a symbol, whether a slot is taken, a row of logits."""
+    """A quantity with one label per case: a symbol, whether a slot is chosen, or a row of logits."""
 
     cases: Cases
     labels: np.ndarray
@@ -236,20 +241,21 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """Slot by slot, in which cases it is taken (label 1); where masks alone may be, the step that says so.
+    """For each slot, the cases in which it is chosen (label 1).
 
-    Slots may be passed one at a time, so that one is written before the next is computed.
+    `require_masked_in` is the step, if choosing an unmasked slot is an error. `slots` may be a generator, so that a
+    slot is written before the next is computed.
     """
 
     slots: Iterable[Labelled]
-    masks_alone_in: int | None = None
+    require_masked_in: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Unrolled:
-    """A residual stream that is still to be computed: tokens, layers in order, and after which of these rows are cut.
+    """A residual stream that is not computed yet: tokens, layers in order, and the indices of layers with a cut.
 
-    Which rows matter is known only from the end.
+    It is computed at the end, because only then it is known which rows are needed.
     """
 
     tokens: list[Token]
@@ -257,8 +263,8 @@ class Unrolled:
     cuts: tuple[int, ...] = ()
 
 
-class Tables:
-    """One symbolic run; `network` holds all variables made so far."""
+class TableMedium:
+    """The medium of a symbolic run; `network` has all variables so far."""
 
     def __init__(self, model: Model) -> None:
         self._model, self.network = model, Network()
@@ -269,7 +275,7 @@ class Tables:
         self._passes: dict[str, SymbolicPass] = {}
         self._nothing: dict[str, list[EmptyAttention]] = {}
         self._edits: list[Failure] = []
-        self._known_symbols: dict[tuple[int, int, int | None], tuple[Labelled, Labelled]] = {}
+        self._decoded_rows: dict[tuple[int, int, int | None], tuple[Labelled, Labelled]] = {}
         self.cut_rows: dict[tuple[bool, int, int], Cases] = {}
 
     @property
@@ -277,7 +283,7 @@ class Tables:
         return self._model
 
     def failures(self) -> list[Failure]:
-        """Where the run so far fails: rows that attend to nothing, then written slots that a planner edits."""
+        """Return the failures so far: rows that attend to nothing, then written slots that a planner edits."""
         nothing = [
             Failure(
                 event.cases,
@@ -301,19 +307,19 @@ class Tables:
         *,
         requested: Choices | None = None,
     ) -> list[Labelled | None]:
-        """None for a slot that is taken in no case."""
+        """Return the logits of each slot; None for a slot that is never chosen."""
         if name not in self._passes:
             self._passes[name] = self._pass(name, range(len(self._model.transformers[name].layers)))
-        whole = self._input + tokens
-        places = range(len(whole) - last, len(whole))
+        all_tokens = self._input + tokens
+        row_indices = range(len(all_tokens) - last, len(all_tokens))
         if requested is not None:
-            places = [place for place, taken in zip(places, requested.slots, strict=True) if taken.labels.any()]
+            row_indices = [index for index, slot in zip(row_indices, requested.slots, strict=True) if slot.labels.any()]
         symbolic = self._passes[name]
         logits = {
-            place: Labelled(row.cases, symbolic.logits(row))
-            for place, row in zip(places, symbolic.run(whole, places), strict=True)
+            index: Labelled(row.cases, symbolic.logits(row))
+            for index, row in zip(row_indices, symbolic.run(all_tokens, row_indices), strict=True)
         }
-        return [logits.get(place) for place in range(len(whole) - last, len(whole))]
+        return [logits.get(index) for index in range(len(all_tokens) - last, len(all_tokens))]
 
     def decode(self, logits: Sequence[Labelled | None], *, without: int | None = None) -> list[Labelled | None]:
         return [None if row is None else self._decoded(row, without) for row in logits]
@@ -322,28 +328,29 @@ class Tables:
         return Choices([slot for slot in self.decode(decisions) if slot is not None])
 
     def require_masked(self, step: int, choice: Choices, canvas: list[Token]) -> Choices:  # noqa: ARG002
-        """Reported by `overwrite`, where choice and canvas meet in one table."""
-        return replace(choice, masks_alone_in=step)
+        """Return the choice; errors are reported by `overwrite`, which joins choice and canvas."""
+        return replace(choice, require_masked_in=step)
 
     def surest(self, logits: Sequence[Labelled | None], k: int, *, without: int) -> Choices:
-        sure = self._confidences(logits, without)
-        return Choices(self._among_surest(sure, slot, k) for slot in range(len(sure)))
+        confidences = self._confidences(logits, without)
+        return Choices(self._among_surest(confidences, slot, k) for slot in range(len(confidences)))
 
     def above_least(self, logits: Sequence[Labelled | None], *, without: int) -> Choices:
-        sure, least = self._confidences(logits, without), -self._model.precision.bound
-        return Choices(self._relabelled(slot, slot.labels > least) for slot in sure)
+        confidences, least = self._confidences(logits, without), -self._model.precision.bound
+        return Choices(self._relabelled(slot, slot.labels > least) for slot in confidences)
 
     def overwrite(self, canvas: list[Token], choice: Choices, symbols: Sequence[Labelled | None]) -> list[Token]:
-        """A slot that stays what it was is the same object: what was computed from it holds still."""
+        """Write the symbols into the chosen slots; a slot that does not change stays the same object, for caches."""
         after = list(canvas)
-        for slot, (taken, symbol, old) in enumerate(zip(choice.slots, symbols, canvas, strict=True)):
-            if symbol is None or not taken.labels.any():
+        for slot, (chosen, symbol, old) in enumerate(zip(choice.slots, symbols, canvas, strict=True)):
+            if symbol is None or not chosen.labels.any():
                 continue
-            if not taken.cases.constant or choice.masks_alone_in is not None:
-                basis, (take, new, kept_symbols) = self._merged([taken, symbol, Labelled(old.cases, old.symbols)])
-                if choice.masks_alone_in is not None:
-                    self._report_edits(choice.masks_alone_in, slot, basis, (take == 1) & (kept_symbols != self._mask))
-                symbol = Labelled(*self.network.cases(basis, np.where(take == 1, new, kept_symbols)))
+            if not chosen.cases.constant or choice.require_masked_in is not None:
+                basis, labels = self._joined_labels([chosen, symbol, Labelled(old.cases, old.symbols)])
+                is_chosen, new_symbols, old_symbols = labels[0] == 1, labels[1], labels[2]
+                if choice.require_masked_in is not None:
+                    self._report_edits(choice.require_masked_in, slot, basis, is_chosen & (old_symbols != self._mask))
+                symbol = Labelled(*self.network.cases(basis, np.where(is_chosen, new_symbols, old_symbols)))
             token = self._token(symbol)
             after[slot] = old if token.same(old) else token
         return after
@@ -361,7 +368,7 @@ class Tables:
         return residual
 
     def layers(self, moment: Moment, residual: Unrolled, first: int, last: int) -> Unrolled:
-        """Rows are cut after every turn of the loop, or their tables would grow with it."""
+        """Append layers; rows are cut after every turn of the loop, because their tables would grow otherwise."""
         layers, cuts = (*residual.layers, *range(first, last)), residual.cuts
         if isinstance(moment, int) and last > first:
             cuts = (*cuts, len(layers) - 1)
@@ -382,23 +389,23 @@ class Tables:
         return SymbolicPass(transformer, layers, self._nothing.setdefault(name, []), cuts=cuts)
 
     def _relabelled(self, old: Labelled, labels: np.ndarray) -> Labelled:
-        """Other labels of the same cases; those of one label are one case."""
+        """Return other labels for the cases; cases with equal labels are merged."""
         return Labelled(*self.network.cases(old.cases.variables, labels[old.cases.index]))
 
     def _decoded(self, row: Labelled, without: int | None) -> Labelled:
-        """Logits that are the same objects as before are decoded once."""
+        """Decode a row of logits; the same objects are decoded once."""
         key = id(row.cases), id(row.labels), without
-        if key not in self._known_symbols:
+        if key not in self._decoded_rows:
             symbols = decode(row.labels, self._model.precision, without=without)
-            self._known_symbols[key] = row, self._relabelled(row, symbols)  # kept, so that no other has its names
-        return self._known_symbols[key][1]
+            self._decoded_rows[key] = row, self._relabelled(row, symbols)  # `row` is referenced: its ids are a key
+        return self._decoded_rows[key][1]
 
     def _token(self, symbol: tuple[Cases, np.ndarray]) -> Token:
         cases, symbols = symbol
         return Token(self.network.cut(cases), symbols)
 
-    def _merged(self, parts: list[Labelled]) -> tuple[tuple[int, ...], list[np.ndarray]]:
-        """(basis, the label of each part in every assignment)."""
+    def _joined_labels(self, parts: list[Labelled]) -> tuple[tuple[int, ...], list[np.ndarray]]:
+        """Return (basis, the label of each part in every assignment)."""
         try:
             basis, case_of = self.network.join([part.cases for part in parts])
         except TooManyCases:
@@ -417,41 +424,41 @@ class Tables:
             if row is not None
         ]
 
-    def _among_surest(self, sure: list[Labelled], slot: int, k: int) -> Labelled:
-        """Fewer than k slots are surer than this one, or as sure and before it; counted slot by slot.
+    def _among_surest(self, confidences: list[Labelled], slot: int, k: int) -> Labelled:
+        """Return whether fewer than k slots are more confident than this one, or equally confident and before it.
 
-        A label holds the slot's own confidence and how many beat it so far, at most k.
+        Slots are counted one by one: a label encodes the slot's confidence and the count so far, at most k.
         """
-        beaten = Labelled(sure[slot].cases, sure[slot].labels * (k + 1))
-        for rival, other in enumerate(sure):
+        beaten = Labelled(confidences[slot].cases, confidences[slot].labels * (k + 1))
+        for rival, other in enumerate(confidences):
             if rival == slot:
                 continue
-            basis, (label, theirs) = self._merged([beaten, other])
-            mine, count = label // (k + 1), label % (k + 1)
-            ahead = (theirs > mine) | ((theirs == mine) & (rival < slot))
-            beaten = Labelled(*self.network.cases(basis, mine * (k + 1) + np.minimum(count + ahead, k)))
+            basis, (label, other_confidence) = self._joined_labels([beaten, other])
+            own_confidence, count = label // (k + 1), label % (k + 1)
+            ahead = (other_confidence > own_confidence) | ((other_confidence == own_confidence) & (rival < slot))
+            beaten = Labelled(*self.network.cases(basis, own_confidence * (k + 1) + np.minimum(count + ahead, k)))
         return self._relabelled(beaten, beaten.labels % (k + 1) < k)
 
 
 ACCEPT, REJECT = "accept", "reject"
-PER_ROW = 600  # bytes of a row that is embedded
+PER_ROW = 600  # bytes of an embedded row
 
 
 @dataclass(frozen=True, eq=False)
 class Extraction:
-    """The network, the letters' symbols, the final slots, and where a run fails."""
+    """The network of a model, with the final slots and the cases in which a run fails."""
 
     model: Model
     network: Network
     slots: list[Token]
     failures: list[Failure]
     steps: list[list[Token]] = field(default_factory=list)
-    """The slots after every step; the last ones are missing where nothing changes any more."""
+    """The slots after every step, up to the first step that changes nothing."""
     cut_rows: dict[tuple[bool, int, int], Cases] = field(default_factory=dict)
-    """In a loop: (as far as scores go, number of the layer, row) → the cases of the row after it."""
+    """In a loop: (columns for scores only, layer, row) → the cases of the row after the layer."""
 
     def answer(self, slot: int = -1) -> tuple[Cases, np.ndarray]:
-        """(cases, the answer in each) of a slot: accept, reject, or another symbol; aliases applied."""
+        """Return (cases, the answer in each) of a slot: accept, reject, or `symbol s`, with aliases resolved."""
         model, token = self.model, self.slots[slot]
         meaning = {model.accept: ACCEPT, model.reject: REJECT}
         names = [meaning.get(s, f"symbol {s}") for s in model.plain(model.symbols(token.symbols))]
@@ -461,9 +468,9 @@ class Extraction:
         return cases, np.array(list(numbers))[order]
 
     def outcomes(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(symbols of the slots [batch, slots], does the run fail) on words [batch, N] of input symbols' numbers."""
-        wanted = {v for part in (*self.slots, *self.failures) for v in part.cases.variables}
-        values = self.network.evaluate(words, sorted(wanted))
+        """Return (symbols [batch, slots], whether the run fails) for words [batch, N] of input symbols' numbers."""
+        variables = {v for table in (*self.slots, *self.failures) for v in table.cases.variables}
+        values = self.network.evaluate(words, sorted(variables))
 
         def case(cases: Cases) -> np.ndarray:
             return np.broadcast_to(cases.index[tuple(values[v] for v in cases.variables)], (len(words),))
@@ -476,9 +483,9 @@ class Extraction:
 
 
 def extract(model: Model) -> Extraction:
-    """Execute a model on all words of its length at once; what it takes at least is foreseen, the rest is measured."""
-    foresee(_least_cost(model), f"the tables of {model.rows:,} rows")
-    tables = Tables(model)
+    """Execute a model on all words of its length at once. Raise early if even the least cost exceeds the limits."""
+    check_memory(_least_cost(model), f"the tables of {model.rows:,} rows")
+    tables = TableMedium(model)
     try:
         unrolled = stage("extracting steps", canvases(tables), 1 if model.kind == "plt" else model.steps)
         steps = _until_settled(unrolled)
@@ -488,30 +495,30 @@ def extract(model: Model) -> Extraction:
 
 
 def _least_cost(model: Model) -> int:
-    """Bytes that no extraction stays below: every row is embedded, and every row is at every layer of a pass."""
+    """Return a lower bound on the bytes of an extraction: every row is embedded and stored before every layer."""
     total = 0
     for transformer in model.transformers.values():
         first, last = transformer.loop or (0, 0)
         layers = len(transformer.layers) + (last - first) * max(0, model.steps - 1)
         total += model.rows * (PER_ROW + transformer.width + 8 * layers)
-    return total + model.length * model.length // 16  # a letter is a bit of the numbers that stand for sets of them
+    return total + model.length * model.length // 16  # `Variable.support` has one bit per letter
 
 
 def _until_settled(steps: Iterator[list[Token]]) -> list[list[Token]]:
-    """What the slots hold after every step; once no slot changes, none ever will."""
-    kept_symbols = [next(steps)]
+    """Return the slots after every step, up to the first step that changes nothing: then no later one does."""
+    canvases_so_far = [next(steps)]
     for after in steps:
-        before = kept_symbols[-1]
-        kept_symbols.append(after)
+        before = canvases_so_far[-1]
+        canvases_so_far.append(after)
         if len(after) == len(before) and all(old is new for old, new in zip(before, after, strict=True)):
             break
-    return kept_symbols
+    return canvases_so_far
 
 
 def input_numbers(model: Model, tokens: np.ndarray) -> np.ndarray:
-    """Token ids of words → numbers of input symbols, the values of the network's letters."""
+    """Convert token ids of words into numbers of input symbols, which are the values of the network's letters."""
     size = len(model.vocabulary)
-    number = np.full(size, -1, dtype=np.min_scalar_type(-size))  # words are many: a byte for each letter, if it can be
+    number = np.full(size, -1, dtype=np.min_scalar_type(-size))  # a byte per letter if possible: there are many words
     number[[model.token[s] for s in model.input_symbols]] = np.arange(len(model.input_symbols))
     numbers = number.take(tokens)
     if numbers.min(initial=0) < 0:

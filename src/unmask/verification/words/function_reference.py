@@ -27,8 +27,8 @@ from unmask.problems.problem import DecisionGraph, Outcome, Words, is_plain, wor
 from unmask.problems.program_problems import line_in, run_file
 from unmask.reasoners.typed_words import reads_expressions
 from unmask.recurrences.rule_functions import LONGEST_REASON
-from unmask.verification.outcomes import outcome_of_symbols
-from unmask.verification.words.references import read_letters, words_of_letters
+from unmask.verification.model_outcomes import outcome_of_symbols
+from unmask.verification.words.references import largest_answer_count, read_letters, words_of_letters
 from unmask.weights.model import Model
 
 MOST_CALLS = 1 << 16  # a proof calls the function with every word; it is refused if there are more words
@@ -86,14 +86,14 @@ def user_function_of(function: Callable[[Any], Any]) -> UserFunction:
 
 
 class FunctionReference:
-    """A function as the reference, for the words that the model reads."""
+    """A function as the reference, for all words that the model reads."""
 
     characters = None
 
     def __init__(self, model: Model, function: UserFunction) -> None:
         self.model, self.function = model, function
         self._second_calls_left = CALLED_TWICE
-        self._known: dict[str, tuple[Output, ...]] = {}
+        self._outputs_of_word: dict[str, tuple[Output, ...]] = {}
         all_characters = [(0, 0x10FFFF, 0)]
         self.letters = (
             model.input_symbols
@@ -101,7 +101,7 @@ class FunctionReference:
             else tuple(x for x, symbol in read_letters(model, (), all_characters).items() if symbol is not None)
         )
         self.answers = [len(self._outputs(word)) for word in islice(self.words(random.Random(0)), FIRST_CALLS)][-1]
-        self.outputs = min(self.answers, model.symbols_written if model.outputs is None else model.outputs)
+        self.outputs = min(self.answers, largest_answer_count(model))
 
     @property
     def name(self) -> str:
@@ -109,15 +109,15 @@ class FunctionReference:
 
     @property
     def answer_symbols(self) -> frozenset[str]:
-        """Empty: the function returns symbols by name, and these are compared as they are."""
+        """Empty, because the function returns symbols by name, which are compared directly."""
         return frozenset()
 
     @property
     def about(self) -> str | None:
         if self.model.characters is None or not self.model.length:
             return None
-        shown = shortened(" ".join(self.letters))
-        return f"every word over {shown}, one character for each class that the model distinguishes"
+        letters = shortened(" ".join(self.letters))
+        return f"every word over {letters}, one character for each class that the model distinguishes"
 
     def expected(self, word: str) -> Outcome:
         names = {True: self.model.accept, False: self.model.reject}
@@ -159,34 +159,35 @@ class FunctionReference:
         ]
         graph = decision_graph(outputs_of_words, len(self.letters), length)
         if self.outputs == 1 and all(isinstance(leaf[0], bool) for leaf in graph.leaves):
-            automaton = _automaton(graph, self.letters)
+            automaton = _automaton_of_graph(graph, self.letters)
             return graph if automaton is None else automaton
         return graph
 
     def _outputs(self, word: str) -> tuple[Output, ...]:
-        known = self._known.get(word)
-        if known is None:
+        outputs = self._outputs_of_word.get(word)
+        if outputs is None:
             argument: str | list[str] = word if is_plain(self.letters) and not self.gap else word.split()
-            known = self._read(word, self.function(argument))
+            outputs = self._read(word, self.function(argument))
             if self._second_calls_left:
                 self._second_calls_left -= 1
-                self._check_second_call(word, argument, known)
-            if len(self._known) < MOST_CALLS:
-                self._known[word] = known
-        return known
+                self._check_second_call(word, argument, outputs)
+            if len(self._outputs_of_word) < MOST_CALLS:
+                self._outputs_of_word[word] = outputs
+        return outputs
 
     def _check_second_call(self, word: str, argument: str | list[str], first: tuple[Output, ...]) -> None:
         second = self._read(word, self.function(argument))
         if second != first:
             raise ProblemError(
-                f"{self.name} returns {_shown(first)} and then {_shown(second)} for the word {shortened(repr(word))}; "
+                f"{self.name} returns {_formatted_outputs(first)} and then {_formatted_outputs(second)} "
+                f"for the word {shortened(repr(word))}; "
                 "it must be a pure function, without random numbers, a clock or a memory"
             )
 
     def _read(self, word: str, returned: Any) -> tuple[Output, ...]:
         several = isinstance(returned, (list, tuple)) or (isinstance(returned, np.ndarray) and returned.ndim == 1)
         outputs = tuple(self._output(word, x) for x in (returned if several else [returned]))
-        first = next(iter(self._known.values()), outputs)
+        first = next(iter(self._outputs_of_word.values()), outputs)
         if not outputs or len(outputs) != len(first):
             raise ProblemError(
                 f"{self.name} returns {len(outputs)} outputs for the word {shortened(repr(word))}, and "
@@ -229,7 +230,7 @@ def decision_graph(outputs_of_words: Sequence[tuple[Output, ...]], letters: int,
     return DecisionGraph(levels[::-1], leaves)
 
 
-def _automaton(graph: DecisionGraph, letters: Sequence[str]) -> Automaton | None:
+def _automaton_of_graph(graph: DecisionGraph, letters: Sequence[str]) -> Automaton | None:
     """Return the graph as an automaton: a state per node, and one for words that are too long; None if it is large."""
     sizes = [*(len(level) for level in graph.levels), len(graph.leaves)]
     first = np.cumsum([0, *sizes]).tolist()
@@ -244,5 +245,5 @@ def _automaton(graph: DecisionGraph, letters: Sequence[str]) -> Automaton | None
     return Automaton(tuple(letters), delta, 0, accepting)
 
 
-def _shown(outputs: Sequence[Output]) -> str:
+def _formatted_outputs(outputs: Sequence[Output]) -> str:
     return shortened(repr(outputs[0] if len(outputs) == 1 else list(outputs)))

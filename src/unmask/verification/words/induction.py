@@ -38,7 +38,7 @@ class NoInduction(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Letters:
+class LetterNumbers:
     """The letters of words: the number of the model's input symbol and the automaton's token for each letter."""
 
     symbols: np.ndarray
@@ -96,7 +96,7 @@ class _Elements:
         return self.numbers[key]
 
     def times(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """The maps of words uv, from those of u (`left`) and of v (`right`)."""
+        """Return the maps of words uv, from those of u (`left`) and of v (`right`)."""
         if self._table is not None:
             return self._table[left, right]
         pairs, inverse = np.unique((left.astype(np.int64) << 32) | right, return_inverse=True)
@@ -112,10 +112,13 @@ class _Elements:
         return result[inverse.reshape(-1)]
 
     def _make_table(self) -> bool:
-        """Make the table of all products, if the letters generate few maps: x·(y·g) = (x·y)·g, column by column."""
+        """Compute the table of all products if the letters generate few maps; return whether it was computed.
+
+        Column by column: x·(y·g) = (x·y)·g.
+        """
         if self._too_many:
             return False
-        known, generators = len(self.maps), range(self.generators)
+        maps_before, generators = len(self.maps), range(self.generators)
         order, factors = list(generators), dict[int, tuple[int, int]]()  # y → (x, g) with y = x·g
         after: dict[int, list[int]] = {}
         for x in order:
@@ -126,9 +129,9 @@ class _Elements:
                     factors[y] = x, g
                     order.append(y)
             if len(self.maps) > MOST_TABLED:
-                for image in self.maps[known:]:
+                for image in self.maps[maps_before:]:
                     del self.numbers[image.tobytes()]
-                del self.maps[known:]
+                del self.maps[maps_before:]
                 self._too_many = True
                 return False
         steps = np.array([after[x] for x in range(len(order))])
@@ -143,7 +146,7 @@ class _Elements:
 class _Induction:
     """The relations of a network's variables, computed from the letters upwards."""
 
-    def __init__(self, extraction: Extraction, automaton: Automaton, letters: Letters) -> None:
+    def __init__(self, extraction: Extraction, automaton: Automaton, letters: LetterNumbers) -> None:
         self._network, self._automaton, self._letters = extraction.network, automaton, letters
         self.elements = _Elements()
         self._of_token = [self.elements.number(np.ascontiguousarray(column)) for column in automaton.delta.T]
@@ -174,7 +177,7 @@ class _Induction:
         return self.relations[v]
 
     def over_all(self, cases: Cases) -> Relation:
-        """The relation of a table, over all letters of the word."""
+        """Return the relation of a table, over all letters of the word."""
         parents = [self.relation(v) for v in cases.variables]
         return self._table(parents, cases.index, all_letters=True)
 
@@ -184,7 +187,7 @@ class _Induction:
         return Relation(index, index + 1, self._letters.symbols, elements, (), np.arange(elements.size)[:, None])
 
     def _gap(self, length: int) -> Relation:
-        """The maps of all words of a length, each paired with the value 0."""
+        """Return the maps of all words of a length, each paired with the value 0."""
         if not self._gaps:
             no_factors = np.zeros((1, 0), dtype=np.int64)
             self._gaps.append(Relation(0, 0, np.zeros(1, dtype=np.int64), np.array([self._identity]), (), no_factors))
@@ -194,7 +197,7 @@ class _Induction:
         return self._gaps[length]
 
     def _table(self, parents: list[Relation], table: np.ndarray, *, all_letters: bool = False) -> Relation:
-        """The relation of a table of variables, over the interval that these span, or over all letters."""
+        """Return the relation of a table of variables, over the interval that they span, or over all letters."""
         order = sorted(range(len(parents)), key=lambda k: parents[k].first)
         factors: list[Relation] = []  # parents and gaps, from left to right
         factor_of: dict[int, int] = {}  # parent → its index among the factors
@@ -221,7 +224,7 @@ class _Induction:
     def _product(
         self, factors: list[Relation], value: Callable[[list[np.ndarray]], np.ndarray], first: int, last: int
     ) -> Relation:
-        """All combinations of one pair per factor: their elements multiplied, and `value` of their values."""
+        """Combine one pair per factor in all ways: their elements are multiplied, `value` maps their values."""
         total = 1
         for factor in factors:
             total *= factor.values.size
@@ -238,7 +241,7 @@ class _Induction:
         return Relation(first, last, values[distinct], elements[distinct], tuple(factors), origin[:, distinct].T)
 
     def word(self, relation: Relation, pair: int) -> list[int]:
-        """Numbers of letters that lead to a pair."""
+        """Return a word, as numbers of letters, that leads to a pair."""
         letters: list[int] = []
         waiting = [(relation, pair)]
         while waiting:  # without recursion: a chain of relations is as deep as the word is long
@@ -251,28 +254,28 @@ class _Induction:
         return letters
 
     def accepting(self, elements: np.ndarray) -> np.ndarray:
-        """Whether the automaton accepts the words of each element."""
+        """Return, for each element, whether the automaton accepts its words."""
         distinct, inverse = np.unique(elements, return_inverse=True)
         start = self._automaton.start
         accepts = np.array([bool(self._automaton.accepting[self.elements.maps[e][start]]) for e in distinct.tolist()])
         return accepts[inverse.reshape(-1)]
 
     def result(self, relation: Relation | None = None, pair: int = 0) -> InductionResult:
-        """The result so far; a pair of a relation gives the counterexample."""
+        """Return the result; if a pair of a relation is given, with a word that leads to it as the counterexample."""
         word = None if relation is None else self.word(relation, pair)
         variables = len(self._network.variables)
         return InductionResult(word, variables, self.cases, self.relations, self.elements.maps)
 
 
 def prove_by_induction(
-    extraction: Extraction, automaton: Automaton, letters: Letters, named: Sequence[int] = ()
+    extraction: Extraction, automaton: Automaton, letters: LetterNumbers, named: Sequence[int] = ()
 ) -> InductionResult:
     """Decide whether, on all words over these letters, the answer is the automaton's and no run fails.
 
     Relations of the variables `named` are computed too, where intervals allow it: a certificate lists them.
     """
     cases, answers = extraction.answer()
-    needed = {v for part in (cases, *(failure.cases for failure in extraction.failures)) for v in part.variables}
+    needed = {v for table in (cases, *(failure.cases for failure in extraction.failures)) for v in table.variables}
     if any(extraction.network.variables[v].branches for v in {*named, *extraction.network.below(sorted(needed))}):
         raise NoInduction("a variable chooses what it reads")
     induction = _Induction(extraction, automaton, letters)

@@ -9,11 +9,14 @@ One character represents all characters that neither the model nor the reference
 """
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Protocol
+
+import numpy as np
 
 from unmask.errors import ProblemError, UnmaskError, WordError, shortened
 from unmask.problems.automata.automaton import Automaton
@@ -23,75 +26,12 @@ from unmask.reasoners.typed_words import read_word, reads_expressions
 from unmask.verification.verdict import Verdict
 from unmask.weights.model import Model
 
-Ranges = Sequence[tuple[int, int, Hashable]]
+CharacterClasses = Sequence[tuple[int, int, Hashable]]
 """(first code point, last code point, class of these characters), in increasing order."""
 
 
-def read_letters(model: Model, letters: Sequence[str], characters: Ranges | None) -> dict[str, str | None]:
-    """Letter → the symbol that the model reads, or None.
-
-    Words are made of `letters`. If words are any text, `characters` has their classes instead. Then there is one letter
-    for each pair (class, symbol that the model reads) that occurs for some character.
-    """
-    if characters is None:
-        return {letter: symbol_of(model, letter) for letter in letters}
-    letter_of: dict[tuple[Hashable, str | None], str] = {}
-    readable = _readable(model)
-    for low, high, character_class in characters:
-        for start, end, symbol in _split_range(readable, low, high):
-            candidates = (chr(c) for c in range(start, min(end, start + 128) + 1))
-            printable = next((c for c in candidates if c.isprintable() and not c.isspace()), None)
-            letter_of.setdefault((character_class, symbol), printable or chr(start))
-    order = {symbol: i for i, symbol in enumerate(model.input_symbols)}
-    return {letter_of[key]: key[1] for key in sorted(letter_of, key=lambda key: order.get(key[1] or "", len(order)))}
-
-
-def symbol_of(model: Model, letter: str) -> str | None:
-    """Return the input symbol that a model reads for a letter, or None if it cannot read the letter."""
-    if model.characters is None:
-        return letter if letter in model.input_symbols else None
-    if len(letter) != 1:
-        return None
-    return next((symbol for first, last, symbol in model.characters if first <= ord(letter) <= last), None)
-
-
-def words_of_letters(letters: Sequence[str], length: int, gap: str) -> Words:
-    """All words of a length over the letters, in order."""
-    return Words(len(letters) ** length, (gap.join(word) for word in product(letters, repeat=length)))
-
-
-def gap_between(letters: Sequence[str], characters: Ranges | None) -> str:
-    """Return the separator of letters in a word.
-
-    It is empty if every letter is one character. In expressions it is a space, because adjacent digits are one number.
-    """
-    return "" if characters is not None or (is_plain(letters) and not reads_expressions(letters)) else " "
-
-
-def _readable(model: Model) -> list[tuple[int, int, str]]:
-    """Return (first, last, symbol) of the characters that a model reads, in increasing order."""
-    if model.characters is not None:
-        return list(model.characters)
-    if not is_plain(model.input_symbols) or reads_expressions(model.input_symbols):
-        return []
-    return [(ord(symbol), ord(symbol), symbol) for symbol in sorted(model.input_symbols)]
-
-
-def _split_range(ranges: Sequence[tuple[int, int, str]], low: int, high: int) -> Iterator[tuple[int, int, str | None]]:
-    """Split [low, high] at the ranges: (first, last, symbol), with None for code points outside of all ranges."""
-    for start, end, symbol in ranges:
-        if end < low or start > high:
-            continue
-        if low < start:
-            yield low, start - 1, None
-        yield max(low, start), min(high, end), symbol
-        low = end + 1
-    if low <= high:
-        yield low, high, None
-
-
 class RunWords(Protocol):
-    """A function that runs a model on words, such as `partial(outcomes, engine=engine)` of `verification.outcomes`."""
+    """A function that runs a model on words, such as `model_outcomes.outcomes` with an engine."""
 
     def __call__(
         self, model: Model, words: Sequence[str], *, outputs: int, answers: frozenset[str]
@@ -125,7 +65,7 @@ class Reference(Protocol):
         ...
 
     @property
-    def characters(self) -> Ranges | None:
+    def characters(self) -> CharacterClasses | None:
         """The classes of characters, if words are any text."""
         ...
 
@@ -158,19 +98,44 @@ class Reference(Protocol):
 
 
 def reference_of(model: Model, against: Problem | Model, run_words: RunWords) -> Reference:
+    """Return the problem or the other model as the reference of a model."""
     if isinstance(against, Model):
         return ModelReference.of(model, against, run_words)
     return ProblemReference.of(model, against)
 
 
 @dataclass(frozen=True, eq=False)
-class ProblemReference:
-    """A problem."""
+class _AllWords(ABC):
+    """What references to problems and to models share: their words are all words over their own letters."""
 
     model: Model
-    problem: Problem
+    letters: Sequence[str]
+    characters: CharacterClasses | None
     outputs: int
     answers: int
+
+    @property
+    def gap(self) -> str:
+        return gap_between(self.letters, self.characters)
+
+    @property
+    def about(self) -> str | None:
+        letter = letter_read_by_model_alone(self.model, self.letters, self.characters)
+        return None if letter is None else self._about_words_without(shortened(letter))
+
+    @abstractmethod
+    def _about_words_without(self, letter: str) -> str: ...
+
+    def every_word(self) -> Words:
+        letters = list(read_letters(self.model, self.letters, self.characters))
+        return words_of_letters(letters, self.model.length, self.gap)
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemReference(_AllWords):
+    """A problem as the reference."""
+
+    problem: Problem
 
     @classmethod
     def of(cls, model: Model, problem: Problem) -> "ProblemReference":
@@ -182,7 +147,8 @@ class ProblemReference:
                 "compare with a problem of the same length"
             )
         answers = problem.outputs(model.length)
-        return cls(model, problem, min(answers, answers_available(model)), answers)
+        outputs = min(answers, largest_answer_count(model))
+        return cls(model, problem.letters, problem.characters, outputs, answers, problem)
 
     @property
     def name(self) -> str:
@@ -192,24 +158,8 @@ class ProblemReference:
     def answer_symbols(self) -> frozenset[str]:
         return self.problem.answer_symbols(self.model.length)
 
-    @property
-    def letters(self) -> Sequence[str]:
-        return self.problem.letters
-
-    @property
-    def characters(self) -> Ranges | None:
-        return self.problem.characters
-
-    @property
-    def gap(self) -> str:
-        return gap_between(self.letters, self.characters)
-
-    @property
-    def about(self) -> str | None:
-        alone = letter_read_by_model_alone(self.model, self)
-        if alone is None:
-            return None
-        return f"every word of {shortened(self.name)}; it has no letter {shortened(alone)!r}, and the model reads it"
+    def _about_words_without(self, letter: str) -> str:
+        return f"every word of {shortened(self.name)}; it has no letter {letter!r}, and the model reads it"
 
     def expected(self, word: str) -> Outcome:
         return self.problem.outcome(word).last(self.outputs)
@@ -218,7 +168,7 @@ class ProblemReference:
         return self.problem.words(self.model.length, rng)
 
     def every_word(self) -> Words:
-        return self.problem.every_word(self.model.length) or _every_word(self.model, self)
+        return self.problem.every_word(self.model.length) or super().every_word()
 
     @property
     def lists_every_word(self) -> bool:
@@ -229,13 +179,10 @@ class ProblemReference:
 
 
 @dataclass(frozen=True, eq=False)
-class ModelReference:
-    """Another model."""
+class ModelReference(_AllWords):
+    """Another model as the reference."""
 
-    model: Model
     other: Model
-    outputs: int
-    answers: int
     run_words: RunWords
 
     @classmethod
@@ -253,9 +200,9 @@ class ModelReference:
             raise UnmaskError(
                 "the other model cannot read any character, so it has no answers to compare; give another model"
             )
-        answers = max(stated_answers(m) or 1 for m in (model, other))
-        available = [stated_answers(m) or answers_available(m) for m in (model, other)]
-        return cls(model, other, min(answers, *available), answers, run_words)
+        answers = max(answer_count(m) for m in (model, other))
+        available = [known_answer_count(m) or largest_answer_count(m) for m in (model, other)]
+        return cls(model, other.input_symbols, other.characters, min(answers, *available), answers, other, run_words)
 
     @property
     def name(self) -> str:
@@ -265,24 +212,8 @@ class ModelReference:
     def answer_symbols(self) -> frozenset[str]:
         return frozenset()
 
-    @property
-    def letters(self) -> Sequence[str]:
-        return self.other.input_symbols
-
-    @property
-    def characters(self) -> Ranges | None:
-        return self.other.characters
-
-    @property
-    def gap(self) -> str:
-        return gap_between(self.letters, self.characters)
-
-    @property
-    def about(self) -> str | None:
-        alone = letter_read_by_model_alone(self.model, self)
-        if alone is None:
-            return None
-        return f"every word that the other model reads; it reads no {shortened(alone)!r}, and this one does"
+    def _about_words_without(self, letter: str) -> str:
+        return f"every word that the other model reads; it reads no {letter!r}, and this one does"
 
     def expected(self, word: str) -> Outcome:
         return self.run_words(self.other, [word], outputs=self.outputs, answers=self.answer_symbols)[0]
@@ -290,9 +221,6 @@ class ModelReference:
     def words(self, rng: random.Random) -> Iterator[str]:
         letters = list(read_letters(self.model, self.letters, self.characters))
         return words_over(letters, self.model.length, rng, gap=self.gap)
-
-    def every_word(self) -> Words:
-        return _every_word(self.model, self)
 
     @property
     def lists_every_word(self) -> bool:
@@ -369,72 +297,6 @@ class RestrictedReference:
         return Automaton(tuple(self.letters), delta, specification.start, specification.accepting)
 
 
-def letter_read_by_model_alone(model: Model, reference: Reference) -> str | None:
-    """Return a letter that the model reads and the reference does not have, or None."""
-    if not model.length:
-        return None
-    if model.characters is None and reference.characters is None:
-        return next((symbol for symbol in model.input_symbols if symbol not in reference.letters), None)
-    covered = sorted((first, last) for first, last, *_ in _as_ranges(reference.letters, reference.characters))
-    for low, last, *_ in _as_ranges(model.input_symbols, model.characters):
-        for start, end in covered:
-            if start > low or low > last:
-                break
-            low = max(low, end + 1)
-        if low <= last:
-            points = range(low, min([last, low + 128, *(start - 1 for start, _ in covered if start > low)]) + 1)
-            return next((c for c in map(chr, points) if c.isprintable() and not c.isspace()), chr(low))
-    return None
-
-
-def _as_ranges(letters: Sequence[str], characters: Ranges | None) -> Ranges:
-    """Return letters as ranges of code points, without letters of several characters."""
-    return characters if characters is not None else [(ord(x), ord(x), x) for x in sorted(letters) if len(x) == 1]
-
-
-def output_count(model: Model) -> int:
-    """Return the number of answers of the problem that the model folder names; 1 if it names none."""
-    return _outputs_of_problem(model) or 1
-
-
-def answer_count(model: Model) -> int:
-    """Return how many of the last symbols of a model are its answers."""
-    return stated_answers(model) or 1
-
-
-def stated_answers(model: Model) -> int | None:
-    """Return the number of answers that the model folder states (`outputs`), else that of its problem, else None."""
-    if model.outputs is not None or model.kind == "plt":
-        return model.answer_rows
-    outputs = _outputs_of_problem(model)
-    return None if outputs is None else min(outputs, model.padding)
-
-
-def answers_available(model: Model) -> int:
-    """Return how many symbols at the end of a run can be answers."""
-    return model.symbols_written if model.outputs is None else model.outputs
-
-
-def with_stated_outputs(model: Model) -> Model:
-    """Return the model with `outputs` set if its problem has several answers: a conversion keeps `outputs`."""
-    outputs = output_count(model)
-    if model.outputs is not None or outputs == 1:
-        return model
-    return replace(model, outputs=1 if model.kind == "plt" else min(outputs, model.padding))
-
-
-def _outputs_of_problem(model: Model) -> int | None:
-    try:
-        return max(1, problem_from_json(model.problem).outputs(model.length)) if model.problem else None
-    except UnmaskError:
-        return None
-
-
-def _every_word(model: Model, reference: Reference) -> Words:
-    letters = list(read_letters(model, reference.letters, reference.characters))
-    return words_of_letters(letters, model.length, gap_between(reference.letters, reference.characters))
-
-
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """A model, the reference it is compared with, and the function that runs words to confirm a refutation."""
@@ -478,4 +340,149 @@ class Comparison:
         except WordError as error:
             expected = str(self.reference.expected(word))
             return Verdict("refuted", method, 1, counterexample=word, expected=expected, got=f"error: {error}")
+        return None
+
+
+# The letters of words, and what the model reads for them.
+
+
+def read_letters(model: Model, letters: Sequence[str], characters: CharacterClasses | None) -> dict[str, str | None]:
+    """Return letter → the symbol that the model reads, or None.
+
+    Words are made of `letters`. If words are any text, `characters` has their classes instead. Then there is one letter
+    for each pair (class, symbol that the model reads) that occurs for some character.
+    """
+    if characters is None:
+        return {letter: symbol_of(model, letter) for letter in letters}
+    letter_of: dict[tuple[Hashable, str | None], str] = {}
+    readable = _readable_characters(model)
+    for low, high, character_class in characters:
+        for start, end, symbol in _split_range(readable, low, high):
+            candidates = (chr(c) for c in range(start, min(end, start + 128) + 1))
+            printable = next((c for c in candidates if c.isprintable() and not c.isspace()), None)
+            letter_of.setdefault((character_class, symbol), printable or chr(start))
+    order = {symbol: i for i, symbol in enumerate(model.input_symbols)}
+    return {letter_of[key]: key[1] for key in sorted(letter_of, key=lambda key: order.get(key[1] or "", len(order)))}
+
+
+def symbol_of(model: Model, letter: str) -> str | None:
+    """Return the input symbol that a model reads for a letter, or None if it cannot read the letter."""
+    if model.characters is None:
+        return letter if letter in model.input_symbols else None
+    if len(letter) != 1:
+        return None
+    return next((symbol for first, last, symbol in model.characters if first <= ord(letter) <= last), None)
+
+
+def symbol_numbers(model: Model, letters: Sequence[str]) -> np.ndarray:
+    """Return the number of the input symbol that a model reads for each letter."""
+    numbers = {symbol: i for i, symbol in enumerate(model.input_symbols)}
+    symbols = [symbol_of(model, letter) for letter in letters]
+    for letter, symbol in zip(letters, symbols, strict=True):
+        if symbol is None:  # `Comparison.unread` finds such letters earlier
+            raise WordError(f"the letter {shortened(letter)!r} occurs on only one side; compare over common letters")
+    return np.array([numbers[symbol] for symbol in symbols if symbol is not None], dtype=np.int64)
+
+
+def token_numbers(automaton: Automaton, letters: Sequence[str]) -> np.ndarray:
+    """Return the automaton's token for each letter."""
+    return np.array([int(automaton.token_ids([letter])[0]) for letter in letters])
+
+
+def words_of_letters(letters: Sequence[str], length: int, gap: str) -> Words:
+    """Return all words of a length over the letters, in order."""
+    return Words(len(letters) ** length, (gap.join(word) for word in product(letters, repeat=length)))
+
+
+def gap_between(letters: Sequence[str], characters: CharacterClasses | None) -> str:
+    """Return the separator of letters in a word.
+
+    It is empty if every letter is one character. In expressions it is a space, because adjacent digits are one number.
+    """
+    return "" if characters is not None or (is_plain(letters) and not reads_expressions(letters)) else " "
+
+
+def _readable_characters(model: Model) -> list[tuple[int, int, str]]:
+    """Return (first, last, symbol) of the characters that a model reads, in increasing order."""
+    if model.characters is not None:
+        return list(model.characters)
+    if not is_plain(model.input_symbols) or reads_expressions(model.input_symbols):
+        return []
+    return [(ord(symbol), ord(symbol), symbol) for symbol in sorted(model.input_symbols)]
+
+
+def _split_range(ranges: Sequence[tuple[int, int, str]], low: int, high: int) -> Iterator[tuple[int, int, str | None]]:
+    """Split [low, high] at the ranges: yield (first, last, symbol), with None for code points outside of all ranges."""
+    for start, end, symbol in ranges:
+        if end < low or start > high:
+            continue
+        if low < start:
+            yield low, start - 1, None
+        yield max(low, start), min(high, end), symbol
+        low = end + 1
+    if low <= high:
+        yield low, high, None
+
+
+def letter_read_by_model_alone(model: Model, letters: Sequence[str], characters: CharacterClasses | None) -> str | None:
+    """Return a letter that the model reads and a reference with these letters does not have, or None."""
+    if not model.length:
+        return None
+    if model.characters is None and characters is None:
+        return next((symbol for symbol in model.input_symbols if symbol not in letters), None)
+    covered = sorted((first, last) for first, last, *_ in _as_ranges(letters, characters))
+    for low, last, *_ in _as_ranges(model.input_symbols, model.characters):
+        for start, end in covered:
+            if start > low or low > last:
+                break
+            low = max(low, end + 1)
+        if low <= last:
+            points = range(low, min([last, low + 128, *(start - 1 for start, _ in covered if start > low)]) + 1)
+            return next((c for c in map(chr, points) if c.isprintable() and not c.isspace()), chr(low))
+    return None
+
+
+def _as_ranges(letters: Sequence[str], characters: CharacterClasses | None) -> CharacterClasses:
+    """Return letters as ranges of code points, without letters of several characters."""
+    return characters if characters is not None else [(ord(x), ord(x), x) for x in sorted(letters) if len(x) == 1]
+
+
+# The number of answers of a model.
+
+
+def output_count(model: Model) -> int:
+    """Return the number of answers of the problem that the model folder names; 1 if it names none."""
+    return _outputs_of_problem(model) or 1
+
+
+def answer_count(model: Model) -> int:
+    """Return how many of the last symbols of a model are its answers."""
+    return known_answer_count(model) or 1
+
+
+def known_answer_count(model: Model) -> int | None:
+    """Return the number of answers that the model folder states (`outputs`), else that of its problem, else None."""
+    if model.outputs is not None or model.kind == "plt":
+        return model.answer_rows
+    outputs = _outputs_of_problem(model)
+    return None if outputs is None else min(outputs, model.padding)
+
+
+def largest_answer_count(model: Model) -> int:
+    """Return how many symbols at the end of a run can be answers."""
+    return model.symbols_written if model.outputs is None else model.outputs
+
+
+def with_stated_outputs(model: Model) -> Model:
+    """Return the model with `outputs` set if its problem has several answers: a conversion keeps `outputs`."""
+    outputs = output_count(model)
+    if model.outputs is not None or outputs == 1:
+        return model
+    return replace(model, outputs=1 if model.kind == "plt" else min(outputs, model.padding))
+
+
+def _outputs_of_problem(model: Model) -> int | None:
+    try:
+        return max(1, problem_from_json(model.problem).outputs(model.length)) if model.problem else None
+    except UnmaskError:
         return None

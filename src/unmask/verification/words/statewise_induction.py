@@ -7,7 +7,7 @@ Invariant, for a variable v that depends on the letters of an interval [i, j) al
 It suits models that store a map of states in the rows of a node, one row per state. Row q of a node stores the state
 r to which the node's letters lead from q. To compose the maps of two nodes, row q of the first selects row r of the
 second: a switch. Its proof only needs R_{row r, q'}, where q' is the automaton's state after the letters of the first
-node; in a correct model q' = r. So |Q| relations of |Q| pairs replace a monoid of up to |Q|^|Q| elements.
+node; in a correct model q' = r. Hence |Q| relations of |Q| pairs replace a monoid of up to |Q|^|Q| elements.
 
 Variables of one shape have the same relations. Relations are computed on request, from the answer down to the letters.
 This is not recursive, because a chain of variables is as deep as the word is long. If intervals overlap, the method
@@ -21,22 +21,22 @@ import numpy as np
 from unmask.limits import check
 from unmask.problems.automata.automaton import Automaton
 from unmask.verification.words.extraction import ACCEPT, REJECT, Extraction
-from unmask.verification.words.induction import InductionResult, Letters, NoInduction
+from unmask.verification.words.induction import InductionResult, LetterNumbers, NoInduction
 from unmask.verification.words.network import Cases, Shapes
 
 MOST_STEPS = 1 << 24
 
-Pair = tuple[int, int]
+StatePair = tuple[int, int]
 """(value, state that is reached)"""
 
 Request = tuple[int, int]
 """(variable v, state q): which relation R_{v,q} is needed"""
 
-Derivation = tuple[tuple[Request | int, Pair], ...]
+Derivation = tuple[tuple[Request | int, StatePair], ...]
 """How a pair is composed: from left to right, one pair per parent (with its relation) and per gap (with its length).
 The pair of a gap is (state before, state after)."""
 
-Pairs = dict[Pair, Derivation]
+StateRelation = dict[StatePair, Derivation]
 """A relation, with one derivation of each pair."""
 
 Reached = dict[tuple[tuple[int, ...], int], Derivation]
@@ -46,18 +46,18 @@ Reached = dict[tuple[tuple[int, ...], int], Derivation]
 class _Statewise:
     """The relations R_{v,q} that are needed so far."""
 
-    def __init__(self, extraction: Extraction, automaton: Automaton, letters: Letters) -> None:
+    def __init__(self, extraction: Extraction, automaton: Automaton, letters: LetterNumbers) -> None:
         self._network, self._shapes = extraction.network, Shapes(extraction.network)
         self._moves = automaton.delta[:, letters.tokens].tolist()  # [state][letter]
         self._symbols = letters.symbols.tolist()
-        self._relations: dict[Request, Pairs] = {}
-        self._letter: dict[tuple[int, Pair], int] = {}  # (state, pair of a letter from this state) → letter
+        self._relations: dict[Request, StateRelation] = {}
+        self._letter: dict[tuple[int, StatePair], int] = {}  # (state, pair of a letter from this state) → letter
         # (state q, length n) → state that n letters lead to from q → (state before the last letter, last letter)
-        self._gaps: dict[tuple[int, int], dict[int, Pair]] = {}
+        self._gaps: dict[tuple[int, int], dict[int, StatePair]] = {}
         self.cases = 0
 
-    def over_all(self, cases: Cases, start: int) -> Pairs:
-        """The pairs (case, state at the end) of all words."""
+    def over_all(self, cases: Cases, start: int) -> StateRelation:
+        """Return the pairs (case, state at the end) of all words."""
         waiting: list[Request] = []
         while True:
             missing: set[Request] = set()
@@ -81,11 +81,11 @@ class _Statewise:
             self._relations[v, q] = pairs
         waiting.pop()
 
-    def _pairs(self, v: int, q: int, missing: set[Request]) -> Pairs:
-        """R_{v,q}, if `missing` stays empty; it receives the requests for relations that are needed first."""
+    def _pairs(self, v: int, q: int, missing: set[Request]) -> StateRelation:
+        """Return R_{v,q}. If relations that it depends on are missing, they are added to `missing` instead."""
         variable = self._network.variables[v]
         if variable.letter is not None:
-            pairs: Pairs = {}
+            pairs: StateRelation = {}
             for letter, pair in enumerate(zip(self._symbols, self._moves[q], strict=True)):
                 self._letter.setdefault((q, pair), letter)
                 pairs[pair] = ()
@@ -102,8 +102,8 @@ class _Statewise:
 
     def _branch(
         self, selector: int, value: int, branch: Cases, q: int, first: int, last: int, missing: set[Request]
-    ) -> Iterator[tuple[Pair, Derivation]]:
-        """The pairs of a switch whose selector has one value."""
+    ) -> Iterator[tuple[StatePair, Derivation]]:
+        """Yield the pairs of a switch for one value of its selector."""
         variables = (selector, *(v for v in branch.variables if v != selector))
         for values, state, derivation in self._combinations(variables, q, first, last, missing, first_value=value):
             value_of = dict(zip(variables, values, strict=True))
@@ -111,8 +111,8 @@ class _Statewise:
 
     def _table(
         self, parents: tuple[int, ...], table: np.ndarray, q: int, first: int, last: int, missing: set[Request]
-    ) -> Pairs:
-        pairs: Pairs = {}
+    ) -> StateRelation:
+        pairs: StateRelation = {}
         for values, state, derivation in self._combinations(parents, q, first, last, missing):
             pairs.setdefault((int(table[values]), state), derivation)
         return pairs
@@ -127,7 +127,7 @@ class _Statewise:
         *,
         first_value: int | None = None,
     ) -> Iterator[tuple[tuple[int, ...], int, Derivation]]:
-        """(values of the parents, state at the end, derivation) over all words of the letters [first, last) from q.
+        """Yield (values of the parents, state at the end, derivation), over all words of the interval from state q.
 
         With `first_value`, only those in which the first parent has this value.
         """
@@ -139,15 +139,15 @@ class _Statewise:
             if intervals[v][0] < end:
                 raise NoInduction("two variables of one table depend on the same letter")
             reached = self._after_gap(reached, intervals[v][0] - end)
-            wanted = first_value if v == parents[0] else None
-            reached = self._after_variable(reached, self._shapes.representative(v), wanted, missing)
+            wanted_value = first_value if v == parents[0] else None
+            reached = self._after_variable(reached, self._shapes.representative(v), wanted_value, missing)
             end = intervals[v][1]
         index = [order.index(v) for v in parents]
         for (values, state), derivation in self._after_gap(reached, last - end).items():
             yield tuple(values[i] for i in index), state, derivation
 
-    def _after_variable(self, before: Reached, v: int, wanted: int | None, missing: set[Request]) -> Reached:
-        """Extend by the letters of a variable, in every way or in those that give it the wanted value."""
+    def _after_variable(self, before: Reached, v: int, wanted_value: int | None, missing: set[Request]) -> Reached:
+        """Extend by the letters of a variable, in all ways or in those that give it a certain value."""
         reached: Reached = {}
         for (values, state), derivation in before.items():
             pairs = self._relations.get((v, state))
@@ -156,12 +156,12 @@ class _Statewise:
                 continue
             self._count(len(pairs))
             for value, after in pairs:
-                if wanted is None or value == wanted:
+                if wanted_value is None or value == wanted_value:
                     reached.setdefault(((*values, value), after), (*derivation, ((v, state), (value, after))))
         return reached
 
     def _after_gap(self, before: Reached, length: int) -> Reached:
-        """Extend by all words of a length, on which the parents do not depend."""
+        """Extend by all words of a length, for letters that the parents do not depend on."""
         if not length:
             return before
         reached: Reached = {}
@@ -172,13 +172,13 @@ class _Statewise:
                 reached.setdefault((values, target), (*derivation, (length, (state, target))))
         return reached
 
-    def _gap(self, state: int, length: int) -> dict[int, Pair]:
-        """Every state that words of a length lead to, with (the state before, the letter) of the last move."""
+    def _gap(self, state: int, length: int) -> dict[int, StatePair]:
+        """Return every state that words of a length lead to, with (the state before, the letter) of the last move."""
         self._gaps.setdefault((state, 0), {state: (state, -1)})
-        known = length
-        while (state, known) not in self._gaps:
-            known -= 1
-        for n in range(known, length):
+        longest = length
+        while (state, longest) not in self._gaps:
+            longest -= 1
+        for n in range(longest, length):
             reached = self._gaps[state, n + 1] = {}
             for before in self._gaps[state, n]:
                 for letter, after in enumerate(self._moves[before]):
@@ -191,7 +191,7 @@ class _Statewise:
             raise NoInduction(f"a proof state by state has more than {MOST_STEPS:,} cases")
 
     def word(self, derivation: Derivation) -> list[int]:
-        """The letters, by their numbers, of a word with this derivation."""
+        """Return a word, as numbers of letters, with this derivation."""
         letters: list[int] = []
         waiting = list(reversed(derivation))
         while waiting:
@@ -205,7 +205,7 @@ class _Statewise:
         return letters
 
     def _gap_word(self, first: int, state: int, length: int) -> list[int]:
-        """The letters of a word of this length that leads from the first state to the other."""
+        """Return a word of this length that leads from the first state to the other."""
         letters = []
         for n in range(length, 0, -1):
             state, letter = self._gaps[first, n][state]
@@ -213,7 +213,7 @@ class _Statewise:
         return letters[::-1]
 
 
-def prove_statewise(extraction: Extraction, automaton: Automaton, letters: Letters) -> InductionResult:
+def prove_statewise(extraction: Extraction, automaton: Automaton, letters: LetterNumbers) -> InductionResult:
     """Decide whether, on all words over these letters, the answer is the automaton's and no run fails."""
     induction = _Statewise(extraction, automaton, letters)
     variables, start = len(extraction.network.variables), int(automaton.start)

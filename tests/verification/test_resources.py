@@ -1,11 +1,11 @@
-"""Measured resources beside their bounds."""
+"""Measured resources compared with their bounds."""
 
 from dataclasses import replace
 
 import pytest
 
 from unmask.api import compare_frameworks
-from unmask.verification.compare import ResourceRow, grows_as_promised, lengths_that_lack_cases
+from unmask.verification.resources import ResourceRow, grows_as_promised, lengths_that_lack_cases
 from unmask.weights.model import Extent
 
 FRAMEWORKS = ("mdm", "smdm", "topk", "plt", "pcot", "cot")

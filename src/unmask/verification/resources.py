@@ -1,8 +1,8 @@
-"""Problem × lengths → measured resources of every framework, beside their bounds.
+"""Problem × lengths → measured resources of every framework, compared with their bounds.
 
-Steps, padding, width, layers and alphabet are read off the model that was written to a folder and loaded again; steps
-are those a run took. A run shows upper bounds only: that log N steps of chain of thought do not decide parity is a
-theorem that the paper cites (thm:cot-mdm-separation), not something a table can show.
+Padding, width, layers and alphabet are those of the model after it was written to a folder and loaded again; steps are
+those of a run. A run only shows upper bounds: that log N steps of chain of thought do not decide parity is a theorem
+that the paper cites (thm:cot-mdm-separation), not something that a table can show.
 """
 
 import random
@@ -19,7 +19,7 @@ from unmask.errors import TooLarge
 from unmask.problems.problem import Problem
 from unmask.reasoners.run_words import run
 from unmask.reasoners.typed_words import read_word
-from unmask.verification.outcomes import outcome_of_symbols
+from unmask.verification.model_outcomes import outcome_of_symbols
 from unmask.weights.kinds import Kind
 from unmask.weights.model import Extent, Model, Price
 from unmask.weights.storage import load, save
@@ -31,10 +31,10 @@ EXTENT = ("layers", "symbols", "fixed", "per_bit", "places")
 
 @dataclass(frozen=True)
 class ResourceRow:
-    """One framework at one length.
+    """The resources of one framework at one length.
 
-    `bound` is the most that it may use, `extent` the formula behind layers, symbols and width. `seconds` is the time of
-    a run, None where the engine could not afford one.
+    `bound` is the upper bound, `extent` the formula for layers, symbols and width. `seconds` is the time of a run, or
+    None if a run would have exceeded the limits.
     """
 
     framework: Kind
@@ -58,7 +58,7 @@ class ResourceRow:
 
     @property
     def width_formula(self) -> str:
-        """The bound on the width, as a formula of N; only the number of places depends on N."""
+        """The bound on the width, as a formula in N; only the number of places depends on N."""
         extent = self.extent
         return f"{extent.fixed} + {extent.per_bit}·⌈log2 {extent.places}⌉"
 
@@ -76,10 +76,10 @@ class ResourceRow:
 
 
 def grows_as_promised(rows: Sequence[ResourceRow]) -> bool:
-    """One framework at several lengths: O(1) layers and symbols, a width that only the number of places moves.
+    """Return whether layers and symbols are O(1) and only the number of places changes the width.
 
-    Lengths below 4 do not count, and of a recurrence only lengths with the same cases are compared:
-    there are finitely many cases, so that what they add is O(1).
+    The rows are those of one framework. Lengths below 4 are ignored. For a recurrence, only lengths with the same cases
+    are compared: there are finitely many cases, so their contribution is O(1).
     """
     extents: dict[frozenset, set[tuple[int, ...]]] = {}
     for row in rows:
@@ -89,13 +89,15 @@ def grows_as_promised(rows: Sequence[ResourceRow]) -> bool:
 
 
 def lengths_that_lack_cases(rows: Sequence[ResourceRow]) -> list[int]:
-    """The lengths at which fewer, or other, cases of a recurrence occur than at the longest."""
+    """Return the lengths at which other cases of a recurrence occur than at the largest length."""
     longest = max(rows, key=lambda row: row.length)
     return [row.length for row in rows if row.extent.cases != longest.extent.cases]
 
 
-def measure(model: Model, bound: tuple[int, int], extent: Extent, problem: Problem, engine: Engine) -> ResourceRow:
-    """Write the model, load it again, run a few words of the problem, and read off what it took."""
+def measure_resources(
+    model: Model, bound: tuple[int, int], extent: Extent, problem: Problem, engine: Engine
+) -> ResourceRow:
+    """Write the model, load it again, run a few words of the problem, and return the resources used."""
     with tempfile.TemporaryDirectory() as scratch:
         model = load(save(model, Path(scratch) / "model"))
     steps, seconds, correct = model.steps, None, None
@@ -108,10 +110,10 @@ def measure(model: Model, bound: tuple[int, int], extent: Extent, problem: Probl
             took = time.perf_counter() - start
             seconds = took if seconds is None else min(seconds, took)
             steps = trace.steps_taken
-            found_outcome = outcome_of_symbols(model, trace.output[-outputs:], problem.answer_symbols(model.length))
-            correct = correct is not False and found_outcome == problem.outcome(word).last(outputs)
+            actual = outcome_of_symbols(model, trace.output[-outputs:], problem.answer_symbols(model.length))
+            correct = correct is not False and actual == problem.outcome(word).last(outputs)
     except TooLarge:
-        pass  # the row says so: seconds is None
+        pass  # `seconds` stays None
     transformers = model.transformers.values()
     return ResourceRow(
         framework=model.kind,

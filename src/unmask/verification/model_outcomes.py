@@ -1,6 +1,6 @@
-"""Model × words → outcomes: run words, and read what the last symbols of a run mean.
+"""Model × words → outcomes: run words, and interpret the last symbols of each run as an answer.
 
-A proof trusts none of this: it runs a word only to confirm that the word refutes.
+A proof does not depend on this module: it runs a word only to confirm a refutation.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def _outcomes(model: Model, tokens: np.ndarray, engine: Engine, outputs: int, sy
 
 
 def outcome_of_symbols(model: Model, symbols: list[str], answers: frozenset[str] = frozenset()) -> Outcome:
-    """Return the outcome that the last symbols of a run mean.
+    """Return the outcome of a run that ends in these symbols.
 
     It is a list of bits, the value of an expression, or a list of symbols from `answers`; otherwise it is undecided.
     In a list of symbols, accept and reject are written 1 and 0.

@@ -1,19 +1,20 @@
-"""a + b, a - b and [a >= b] for numbers of any number of bits (lem:mlp-arithmetic-operations).
+"""Lemmas about integers: a + b, a - b and [a >= b] for any number of bits (lem:mlp-arithmetic-operations).
 
-MLP 1 and MLP 3 are local: position i has units and columns of its own, the same as those of a number of one bit, and
-their four (eight) cases are computed from the weights. MLP 2 has, for the carry into position i,
+MLP 1 and MLP 3 are local: each position has its own units and columns, the same as those of a number of one bit. Their
+four (eight) cases are computed from the weights. For the carry into position i, MLP 2 has
 
-    one unit per j < i:  NOR(survives_j, equal_(j+1), …, equal_(i-1)),      and NOR(equal_0, …, equal_(i-1)) at the end,
-                                                                            but for a difference, which carries 1 in
+    one unit per j < i:  NOR(survives_j, equal_(j+1), …, equal_(i-1))
+    a closing unit:      NOR(equal_0, …, equal_(i-1)), except for a difference, whose carry in is 1
 
-each a NOR of any fan-in (a fold of its own), summed in the order of j into carry_i and no_carry_i. Whether unit j fires
-depends on the positions above it. So the automaton reads positions from the lowest on and guesses, at a position that
-does not survive, whether its unit fires; a guess is dead at the first `equal` above, or owed one. State:
+Each is a NOR of any fan-in, which a separate fold proves. They are summed in the order of j into carry_i and
+no_carry_i. Whether unit j fires depends on the positions above it. So the automaton reads positions from the lowest on.
+At a position that does not survive it guesses whether its unit fires. If the guess is that it fires, no `equal` may
+follow. If the guess is that it does not, an `equal` must follow. State:
 
-    (the two sums, the true carry, has a unit fired, is an `equal` owed, has there been an `equal`)
+    (the two sums, the true carry, has a unit fired, must an `equal` follow, has there been an `equal`)
 
-What is proved by closure: for every word of bit pairs both columns are the true carry's rails, and so are the bits of
-the sum. What is read off the code: that MLP 2 of every width has exactly these units (checked for 1, 2, 3, 5, 8 bits).
+Proved by closure: for every word of bit pairs the two columns are the rails of the true carry, and so are the bits of
+the sum. Read off the code: MLP 2 of every width has exactly these units (checked for 1, 2, 3, 5, 8 bits).
 """
 
 import re
@@ -35,7 +36,7 @@ Carry = Callable[[int, int, int], int]
 
 @dataclass(frozen=True)
 class Operation:
-    """What is to be shown: the carry into position 0, its recurrence, and bit i of the result if there is one."""
+    """The specification: the carry into position 0, its recurrence, and bit i of the result if there is one."""
 
     carry_in: int
     carry: Carry
@@ -45,65 +46,70 @@ class Operation:
 ADDITION = Operation(0, lambda a, b, c: int(a + b + c >= 2), lambda a, b, c: (a + b + c) % 2)
 SUBTRACTION = Operation(1, lambda a, b, c: int(a + c > b), lambda a, b, c: (a - b - (1 - c)) % 2)
 COMPARISON = Operation(1, SUBTRACTION.carry, None)
-"""The carry of a difference says whether a >= b so far: a_i > b_i, or a_i = b_i and it did before."""
+"""The carry of a difference is [a >= b] for the bits so far: a_i > b_i, or a_i = b_i and it was 1 before."""
 
 
 def decide(emit: Emit, operation: Operation, precision: Precision) -> LemmaOutcome:
-    """Decide whether the operation is right for numbers of any number of bits."""
-    local = _Local(emit, operation, precision)
-    closing = _carry_units(emit, precision)
-    gate = _nor(emit, precision)
+    """Decide whether the gadget computes the operation for numbers of any number of bits."""
+    local = _LocalMlps(emit, operation, precision)
+    has_closing_unit = _has_closing_unit(emit, precision)
+    gate = _nor_outcome(emit, precision)
     if gate.counterexample is not None:
         return gate
-    ends = [(writers_of[0][1], bias) for writers_of, bias in _rails(emit(1), precision)[1]]
-    closure = reachable_closure(*_automaton(local, operation, closing, ends, precision))
+    rails = [(writers_of[0][1], bias) for writers_of, bias in _carry_rails(emit(1), precision)[1]]
+    closure = reachable_closure(*_automaton(local, operation, has_closing_unit, rails, precision))
     states = gate.states + closure.states
     if closure.witness is None:
         return LemmaOutcome(states, states)
     bits = [(a, b) for a, b, _ in closure.witness.letters]
-    return LemmaOutcome(
-        states, states, f"{_numbers(bits)}: {closure.witness.flaw}", _replay(emit, operation, bits, precision)
-    )
+    text = f"{_numbers_text(bits)}: {closure.witness.flaw}"
+    return LemmaOutcome(states, states, text, _replay(emit, operation, bits, precision))
 
 
-def _automaton(local: "_Local", operation: Operation, closing: bool, ends: list[tuple[int, int]], precision: Precision):
-    """(starts, moves, flaw) of the fold over positions."""
+def _automaton(
+    local: "_LocalMlps",
+    operation: Operation,
+    has_closing_unit: bool,
+    rails: list[tuple[int, int]],
+    precision: Precision,
+):
+    """Return (starts, moves, flaw) of the fold over positions; `rails` has (weight, bias) of the two carry columns."""
     one = precision.one
-    fired_terms = [int(multiply(one, weight, precision)) for weight, _ in ends]
+    fired_terms = [int(multiply(one, weight, precision)) for weight, _ in rails]
 
     def fire(sums: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(int(add(s, t, precision)) for s, t in zip(sums, fired_terms, strict=True))
 
     def moves(state) -> Iterable:
-        sums, carry, fired, owed, met = state
+        sums, carry, fired, must_follow, had_equal = state
         for a, b in product((0, 1), repeat=2):
             survives, equal = local.flags[a, b]
             if fired and equal:
-                continue  # a unit that has been said to fire would read this
-            then = operation.carry(a, b, carry)
-            owes = owed and not equal
+                continue  # contradicts the guess that a unit below fires
+            carry_out = operation.carry(a, b, carry)
+            still_must_follow = must_follow and not equal
             if survives:
-                yield (a, b, ""), (sums, then, fired, owes, met or equal)
+                yield (a, b, ""), (sums, carry_out, fired, still_must_follow, had_equal or equal)
             else:
-                yield (a, b, "fires"), (fire(sums), then, True, owes, met or equal)
-                yield (a, b, "does not"), (sums, then, fired, True, met or equal)
+                yield (a, b, "fires"), (fire(sums), carry_out, True, still_must_follow, had_equal or equal)
+                yield (a, b, "does not"), (sums, carry_out, fired, True, had_equal or equal)
 
     def flaw(state) -> str | None:
-        sums, carry, _, owed, met = state
-        if owed:
+        sums, carry, _, must_follow, had_equal = state
+        if must_follow:
             return None
-        total = fire(sums) if closing and not met else sums
-        got = tuple(int(column(s, bias, precision)) for s, (_, bias) in zip(total, ends, strict=True))
-        if got != (one * carry, one * (1 - carry)):
-            return f"the carry is {carry}, its columns hold {', '.join(str(precision.meaning(g)) for g in got)}"
-        wrong = [(a, b) for a, b in local.flags if local.bit(a, b, carry) is False]
+        total = fire(sums) if has_closing_unit and not had_equal else sums
+        columns = tuple(int(column(s, bias, precision)) for s, (_, bias) in zip(total, rails, strict=True))
+        if columns != (one * carry, one * (1 - carry)):
+            return f"the carry is {carry}, its columns hold {', '.join(str(precision.meaning(c)) for c in columns)}"
+        wrong = [(a, b) for a, b in local.flags if local.is_digit_correct(a, b, carry) is False]
         return f"bits {wrong[0]} above it give a wrong digit" if wrong else None
 
     return [((0, 0), operation.carry_in, False, False, False)], moves, flaw
 
 
-class _Local:
-    """MLP 1 or MLP 3: the same at every position of every width as at the single position of one bit."""
+class _LocalMlps:
+    """MLP 1 and MLP 3; at every position of every width they are the same as for a number of one bit."""
 
     def __init__(self, emit: Emit, operation: Operation, precision: Precision) -> None:
         self.operation, self.precision = operation, precision
@@ -119,64 +125,67 @@ class _Local:
         }
         names = (f"{NAME}.survives", f"{NAME}.equal")
         self.flags = {
-            pair: tuple(_as_flag(found[name], precision) for name in names) for pair, found in self.first.items()
+            pair: tuple(_as_flag(columns[name], precision) for name in names) for pair, columns in self.first.items()
         }
 
-    def bit(self, a: int, b: int, carry: int) -> bool | None:
-        """Return whether the rails of the digit are right, given a right carry; None if there are no digits."""
+    def is_digit_correct(self, a: int, b: int, carry: int) -> bool | None:
+        """Return whether the rails of the digit are correct if the carry is; None if there are no digits."""
         if self.operation.bit is None:
             return None
         one = self.precision.one
-        held = {**self.first[a, b], f"{NAME}.carry": one * carry, f"{NAME}.no_carry": one * (1 - carry)}
-        found = _evaluate(self.templates[2], held, self.precision)
+        contents = {**self.first[a, b], f"{NAME}.carry": one * carry, f"{NAME}.no_carry": one * (1 - carry)}
+        columns = _evaluate(self.templates[2], contents, self.precision)
         digit = self.operation.bit(a, b, carry)
-        return (found[f"{NAME}.bit:1"], found[f"{NAME}.bit:0"]) == (one * digit, one * (1 - digit))
+        return (columns[f"{NAME}.bit:1"], columns[f"{NAME}.bit:0"]) == (one * digit, one * (1 - digit))
 
 
 Template = tuple[tuple[tuple[tuple[str, int], ...], int, tuple[tuple[str, int], ...]], ...]
-"""Units of one position: reads, bias, writes, by register without the position; then columns with their bias."""
+"""The units of one position as (reads, bias, writes); names of registers do not contain the position."""
 
 
 def _positions(
     program: Program, layer: int, precision: Precision
 ) -> list[tuple[Template, tuple[tuple[str, int], ...]]]:
-    """What a local MLP has at every position, the lowest first; refuses a unit that touches two positions."""
+    """Return the units of a local MLP and its columns with their biases, position by position from the lowest.
+
+    Raise if a unit reads or writes more than one position.
+    """
     width = len(program.registers[f"{NAME}.xor"])
     units: list[list] = [[] for _ in range(width)]
-    written: list[dict[str, int]] = [{} for _ in range(width)]
+    biases: list[dict[str, int]] = [{} for _ in range(width)]
     for unit in units_of(program, precision, layer):
-        reads, writes = ([_local_name(read) for read in side] for side in (unit.reads, unit.writes))
-        places = {place for _, place, _ in (*reads, *writes)}
-        if len(places) != 1:
-            raise NotRepeated(f"a unit of MLP {layer + 1} belongs to the positions {sorted(places)}")
-        (place,) = places
-        units[place].append((_plain(reads), unit.bias, _plain(writes)))
+        reads, writes = ([_local_name(edge) for edge in edges] for edges in (unit.reads, unit.writes))
+        positions = {position for _, position, _ in (*reads, *writes)}
+        if len(positions) != 1:
+            raise NotRepeated(f"a unit of MLP {layer + 1} belongs to the positions {sorted(positions)}")
+        (position,) = positions
+        units[position].append((_without_position(reads), unit.bias, _without_position(writes)))
     for (name, i), bias in offsets_of(program, precision, layer).items():
-        local, place, _ = _local_name((name, i, 0))
-        if bias or any(local == w for unit in units[min(place, width - 1)] for w, _ in unit[2]):
-            written[place][local] = bias
-    return [(tuple(sorted(u)), tuple(sorted(w.items()))) for u, w in zip(units, written, strict=True)]
+        local, position, _ = _local_name((name, i, 0))
+        if bias or any(local == w for unit in units[min(position, width - 1)] for w, _ in unit[2]):
+            biases[position][local] = bias
+    return [(tuple(sorted(u)), tuple(sorted(b.items()))) for u, b in zip(units, biases, strict=True)]
 
 
 def _local_name(read: Read) -> tuple[str, int, int]:
-    """(register without the position, position, weight): `a.bit3`, 1 is the rail `a.bit:1` of position 3."""
+    """Return (register without the position, position, weight): `a.bit3`, 1 is the rail `a.bit:1` of position 3."""
     name, index, weight = read
     digit = re.fullmatch(r"(.*\.bit)(\d+)", name)
     return (f"{digit[1]}:{index}", int(digit[2]), weight) if digit else (name, index, weight)
 
 
-def _plain(reads: list[tuple[str, int, int]]) -> tuple[tuple[str, int], ...]:
+def _without_position(reads: list[tuple[str, int, int]]) -> tuple[tuple[str, int], ...]:
     return tuple((name, weight) for name, _, weight in reads)
 
 
-def _evaluate(template, held: dict[str, int], precision: Precision) -> dict[str, int]:
-    """The columns that a local MLP writes at one position, beside what is held there."""
+def _evaluate(template, contents: dict[str, int], precision: Precision) -> dict[str, int]:
+    """Return the columns that a local MLP writes at one position, for these contents of the position."""
     units, columns = template
     sums = dict.fromkeys((name for name, _ in columns), 0)
     for reads, bias, writes in units:
         so_far = 0
         for name, weight in reads:
-            so_far = int(add(so_far, multiply(held[name], weight, precision), precision))
+            so_far = int(add(so_far, multiply(contents[name], weight, precision), precision))
         value = int(relu(add(so_far, bias, precision)))
         for name, weight in writes:
             sums[name] = int(add(sums[name], multiply(value, weight, precision), precision))
@@ -193,8 +202,8 @@ def _as_flag(value: int, precision: Precision) -> bool:
     return value == precision.one
 
 
-def _rails(program: Program, precision: Precision) -> list[list[tuple[list[tuple[Unit, int]], int]]]:
-    """For every i: (units with weights, bias) of carry_i and of no_carry_i."""
+def _carry_rails(program: Program, precision: Precision) -> list[list[tuple[list[tuple[Unit, int]], int]]]:
+    """Return (units with weights, bias) of carry_i and of no_carry_i, for every i."""
     units, offsets = units_of(program, precision, 1), offsets_of(program, precision, 1)
     names = (f"{NAME}.carry", f"{NAME}.no_carry")
     return [
@@ -202,13 +211,13 @@ def _rails(program: Program, precision: Precision) -> list[list[tuple[list[tuple
     ]
 
 
-def _carry_units(emit: Emit, precision: Precision) -> bool:
-    """Whether every carry has a closing unit; refuses an MLP 2 that is not the one above."""
-    into_first, into_second = _rails(emit(1), precision)
+def _has_closing_unit(emit: Emit, precision: Precision) -> bool:
+    """Return whether every carry has a closing unit; raise if MLP 2 is not as described above."""
+    into_first, into_second = _carry_rails(emit(1), precision)
     closing = len(into_first[0][0]) == 1
     weights = [(units[0][1], bias) for units, bias in into_second]
     for width in SIZES:
-        for i, carry in enumerate(_rails(emit(width), precision)):
+        for i, carry in enumerate(_carry_rails(emit(width), precision)):
             expected = [[("survives", j), *(("equal", k) for k in range(j + 1, i))] for j in range(i)]
             expected += [[("equal", k) for k in range(i)]] if closing else []
             for (units, bias), (weight, bias_of_one) in zip(carry, weights, strict=True):
@@ -218,8 +227,8 @@ def _carry_units(emit: Emit, precision: Precision) -> bool:
     return closing
 
 
-def _nor(emit: Emit, precision: Precision) -> LemmaOutcome:
-    """The units of MLP 2 are NORs of any fan-in: their weights and biases are all the same, and this fold is right."""
+def _nor_outcome(emit: Emit, precision: Precision) -> LemmaOutcome:
+    """Decide that the units of MLP 2 are NORs of any fan-in; raise unless they have the same weights and biases."""
     shapes = {
         (unit.bias, weight)
         for width in SIZES
@@ -234,8 +243,8 @@ def _nor(emit: Emit, precision: Precision) -> LemmaOutcome:
     terms = {flag: int(multiply(precision.one * flag, weight, precision)) for flag in (0, 1)}
 
     def flaw(state: tuple[int, bool]) -> str | None:
-        got = int(relu(add(state[0], bias, precision)))
-        return None if got == precision.one * (not state[1]) else f"a unit holds {precision.meaning(got)}"
+        value = int(relu(add(state[0], bias, precision)))
+        return None if value == precision.one * (not state[1]) else f"a unit has the value {precision.meaning(value)}"
 
     closure = reachable_closure(
         [(0, False)],
@@ -246,13 +255,13 @@ def _nor(emit: Emit, precision: Precision) -> LemmaOutcome:
     return LemmaOutcome(closure.states, closure.states, text)
 
 
-def _numbers(bits: list[tuple[int, int]]) -> str:
-    a, b = (sum(pair[side] << i for i, pair in enumerate(bits)) for side in (0, 1))
+def _numbers_text(bits: list[tuple[int, int]]) -> str:
+    a, b = (sum(pair[operand] << i for i, pair in enumerate(bits)) for operand in (0, 1))
     return f"a = {a}, b = {b}, {len(bits)} bits"
 
 
 def _replay(emit: Emit, operation: Operation, bits: list[tuple[int, int]], precision: Precision) -> Replayed:
-    """The engine's carry out of the highest bit, and its digits with one more bit where the carry is right."""
+    """Run the engine on the counterexample, and with one more bit, since a wrong digit may be one position higher."""
     for pairs in (bits, *([*bits, (a, b)] for a in (0, 1) for b in (0, 1))):
         if not pairs:
             continue
@@ -266,12 +275,12 @@ def _replay(emit: Emit, operation: Operation, bits: list[tuple[int, int]], preci
         for a, b in pairs:
             digits.append(None if operation.bit is None else operation.bit(a, b, carry))
             carry = operation.carry(a, b, carry)
-        got = [residual[program.columns(f"{NAME}.{rail}")[-1]] for rail in ("carry", "no_carry")]
-        wanted = [precision.one * carry, precision.one * (1 - carry)]
+        actual = [residual[program.columns(f"{NAME}.{rail}")[-1]] for rail in ("carry", "no_carry")]
+        expected = [precision.one * carry, precision.one * (1 - carry)]
         for i, digit in enumerate(digits):
             if digit is not None:
-                got += residual[program.columns(f"{NAME}.bit{i}")].tolist()
-                wanted += [precision.one * (1 - digit), precision.one * digit]
-        if [int(g) for g in got] != wanted:
-            return Replayed(f"the engine's result for {_numbers(pairs)} is wrong", True)
+                actual += residual[program.columns(f"{NAME}.bit{i}")].tolist()
+                expected += [precision.one * (1 - digit), precision.one * digit]
+        if [int(value) for value in actual] != expected:
+            return Replayed(f"the engine's result for {_numbers_text(pairs)} is wrong", True)
     return Replayed("the engine's result is right", False)
