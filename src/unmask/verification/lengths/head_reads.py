@@ -67,7 +67,7 @@ def read_of(
     arithmetic: Arithmetic,
     row: AnyRow | None = None,
 ) -> HeadRead:
-    """Return the read of one head; settle that it holds in every row, by default a new one."""
+    """Return the read of one head; settle that it holds in every row. `row` is as in `reads_of`."""
     read = _comparison(program, head, name, precision, arithmetic)
     _require_positions(program, read, arithmetic, row or arithmetic.row())
     return read
@@ -88,13 +88,17 @@ def require_copies(precision: Precision, arithmetic: Arithmetic) -> None:
     """Settle that a single match has weight 1 and all else 0, and that these weights copy every number or nothing."""
 
     def prove() -> str:
-        one, every = precision.one, np.array(precision.numbers())
-        match = int(exp(np.zeros(1, dtype=np.int64), precision)[0])
-        if match <= 0 or int(divide(match, match, precision)) != one or int(divide(0, match, precision)) != 0:
+        unit, numbers = precision.one, np.array(precision.numbers())
+        match_weight = int(exp(np.zeros(1, dtype=np.int64), precision)[0])
+        if (
+            match_weight <= 0
+            or int(divide(match_weight, match_weight, precision)) != unit
+            or int(divide(0, match_weight, precision)) != 0
+        ):
             raise ObligationFailed("the weight of a row that alone matches is not 1")
-        if (multiply(one, every, precision) != every).any() or multiply(0, every, precision).any():
+        if (multiply(unit, numbers, precision) != numbers).any() or multiply(0, numbers, precision).any():
             raise ObligationFailed("a weight of 1 does not copy every number")
-        return f"{every.size} numbers"
+        return f"{numbers.size} numbers"
 
     arithmetic.ledger.settle("LOOKUP: one row that matches has the weight 1, and is copied", "enumeration", prove)
 
@@ -103,8 +107,8 @@ def weights_among_any(weight: int, precision: Precision) -> set[int]:
     """Return w/Z for every Z = w + … + w over one row or more; check that rows without weight add nothing."""
     sums: set[int] = set()
     reachable_closure([weight], lambda Z: [("row", int(add(Z, weight, precision)))], sums.add)
-    every = np.array(precision.numbers())
-    if any(int(divide(0, Z, precision)) for Z in sums) or multiply(0, every, precision).any():
+    numbers = np.array(precision.numbers())
+    if any(int(divide(0, Z, precision)) for Z in sums) or multiply(0, numbers, precision).any():
         raise ObligationFailed("a row that is not seen adds something")
     return {int(divide(weight, Z, precision)) for Z in sums}
 
