@@ -9,10 +9,10 @@ def table(head, rows):
 
 def write_page(page, parts):
     """Replace the lines between the markers of a page: marker → lines."""
-    page.write_text(filled(page.read_text(encoding="utf-8"), parts), encoding="utf-8")
+    page.write_text(fill_regions(page.read_text(encoding="utf-8"), parts), encoding="utf-8")
 
 
-def filled(text, parts):
+def fill_regions(text, parts):
     """Return the text of a page with the given lines between its markers."""
     for marker, lines in parts.items():
         begin, end = f"<!-- {marker} -->\n", f"<!-- end of {marker} -->"

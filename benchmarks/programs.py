@@ -37,14 +37,16 @@ def main() -> None:
         grammar = Path(scratch) / "sentences.cfg"
         grammar.write_text(SENTENCES, encoding="utf-8")
         rows = [
-            measured("a grammar of ten nonterminals", f"cfg:{grammar}", "dnvdaaan" + 8 * "odn"),
-            measured("edit distance", f"program:{programs / 'edit_distance.py'}", "".join(rng.choices("acgt", k=128))),
-            measured("Rule 110", f"program:{programs / 'rule_110.py'}", "".join(rng.choices("01", k=256))),
+            measure_program("a grammar of ten nonterminals", f"cfg:{grammar}", "dnvdaaan" + 8 * "odn"),
+            measure_program(
+                "edit distance", f"program:{programs / 'edit_distance.py'}", "".join(rng.choices("acgt", k=128))
+            ),
+            measure_program("Rule 110", f"program:{programs / 'rule_110.py'}", "".join(rng.choices("01", k=256))),
         ]
     print("\n".join(table(("program", "N", "steps", "slots and rows", "compiled", "run"), rows)))
 
 
-def measured(name: str, problem: str, word: str) -> tuple[str, int, int, int, str, str]:
+def measure_program(name: str, problem: str, word: str) -> tuple[str, int, int, int, str, str]:
     start = time.process_time()
     model = compile_problem(problem, "mdm", length=len(word))
     compiled = time.process_time()

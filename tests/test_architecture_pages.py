@@ -1,7 +1,7 @@
 """The generated architecture pages are up to date."""
 
 import pytest
-from architecture import ROOT, filled, pages
+from architecture import ROOT, fill_regions, pages
 
 PAGES = pages()
 
@@ -21,4 +21,4 @@ def test_pages_are_written_between_their_markers():
 @pytest.mark.parametrize("marker", ["checked", "trusted", "packages"])
 def test_a_stale_line_is_replaced(marker):
     page = f"before\n<!-- {marker} -->\n| an old line |\n<!-- end of {marker} -->\nafter"
-    assert filled(page, {marker: ["new"]}) == f"before\n<!-- {marker} -->\nnew\n<!-- end of {marker} -->\nafter"
+    assert fill_regions(page, {marker: ["new"]}) == f"before\n<!-- {marker} -->\nnew\n<!-- end of {marker} -->\nafter"

@@ -27,7 +27,7 @@ from trusted_modules import CHECKERS, PROVERS, TRUSTED
 ROOT = Path(__file__).parents[2]
 sys.path += [str(ROOT / "benchmarks"), str(ROOT / "src")]
 
-from pages import filled, table  # noqa: E402
+from pages import fill_regions, table  # noqa: E402
 
 PICTURE = ROOT / "docs" / "pictures" / "imports.svg"
 LETTER, HEIGHT, GAP, STOREY, MARGIN = 7, 26, 16, 62, 12
@@ -56,7 +56,7 @@ def pages() -> dict[Path, str]:
     return {
         PICTURE: picture(packages),
         **{
-            page: filled(page.read_text(encoding="utf-8"), parts)
+            page: fill_regions(page.read_text(encoding="utf-8"), parts)
             for page, parts in {
                 ROOT / "docs" / "background" / "architecture.md": {
                     "packages": table(("package", "what it does", "imports"), rows(packages))
@@ -122,7 +122,7 @@ def cell(text: str) -> str:
 def picture(packages: dict[str, set[str]]) -> str:
     """Draw the packages as boxes, each above everything that it imports."""
     arrows, storeys = direct(packages), levels(packages)
-    boxes = arranged(storeys, arrows)
+    boxes = box_positions(storeys, arrows)
     trusted = {package_of(f"{folder}/") for folder in TRUSTED}
     width = max(x + w / 2 for x, _, w in boxes.values()) + MARGIN
     height = len(storeys) * STOREY - (STOREY - HEIGHT) + 2 * MARGIN
@@ -147,7 +147,7 @@ def picture(packages: dict[str, set[str]]) -> str:
     return "\n".join([*lines, "</svg>", ""])
 
 
-def arranged(storeys: list[list[str]], arrows: dict[str, set[str]]) -> dict[str, tuple[float, float, int]]:
+def box_positions(storeys: list[list[str]], arrows: dict[str, set[str]]) -> dict[str, tuple[float, float, int]]:
     """Return name → (middle, height, width) of its box. A box is placed near what it imports."""
     widths = {name: LETTER * len(name) + 18 for storey in storeys for name in storey}
     longest = max(sum(widths[name] + GAP for name in storey) for storey in storeys)

@@ -55,7 +55,7 @@ def older_python(published: str) -> str:
     return str(Path(published).absolute() / "transformers-4.49" / "bin" / "python")
 
 
-def printed(script: str, published: str | None) -> str:
+def output_of(script: str, published: str | None) -> str:
     """Run a script in its own process and return its output."""
     python = sys.executable
     if needs_published(script):
@@ -69,10 +69,10 @@ def with_output(page: str, published: str | None) -> str:
     script, output = script_and_output(page)
     if needs_published(script) and published is None:
         return page
-    return page.replace(f"```text\n{output}```", f"```text\n{printed(script, published)}```")
+    return page.replace(f"```text\n{output}```", f"```text\n{output_of(script, published)}```")
 
 
-def measured(published: str | None) -> dict[str, Report]:
+def measure_samplers(published: str | None) -> dict[str, Report]:
     """Return name → report on the quick set; published code runs in its own process."""
     reports = {
         "LLaDA2Pipeline": check_sampler("diffusers:LLaDA2Pipeline"),
@@ -154,7 +154,9 @@ def main() -> None:
     if "--scripts" in sys.argv:
         return
     text = INDEX.read_text(encoding="utf-8")
-    INDEX.write_text(REGION.sub(lambda match: match[1] + table(measured(published)) + match[2], text), encoding="utf-8")
+    INDEX.write_text(
+        REGION.sub(lambda match: match[1] + table(measure_samplers(published)) + match[2], text), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -30,11 +30,11 @@ def page() -> str:
     overview = re.sub(r"\[/?\w+\]", "", OVERVIEW)
     parts = [HEAD, f"`unmask` without arguments prints an overview:\n\n```text\n{overview}\n```\n", _commands(group)]
     parts.append("## Options of all commands\n\n" + _options(group))
-    parts += [_section(f"unmask {name}", command) for name, command in _listed(group)]
+    parts += [_section(f"unmask {name}", command) for name, command in _all_commands(group)]
     return "\n".join(parts)
 
 
-def _listed(group: Any) -> list[tuple[str, Any]]:
+def _all_commands(group: Any) -> list[tuple[str, Any]]:
     """Return (name, command) for every command; the subcommands of a group replace it."""
     commands = []
     for name, command in group.commands.items():
@@ -44,7 +44,7 @@ def _listed(group: Any) -> list[tuple[str, Any]]:
 
 
 def _commands(group: Any) -> str:
-    rows = [f"| [`{name}`](#unmask-{name.replace(' ', '-')}) | {_first(c)} |" for name, c in _listed(group)]
+    rows = [f"| [`{name}`](#unmask-{name.replace(' ', '-')}) | {_first(c)} |" for name, c in _all_commands(group)]
     return "\n".join(["| command | what it does |", "|---|---|", *rows, ""])
 
 

@@ -21,13 +21,13 @@ def main() -> None:
     chosen = [Path(name).resolve() for name in sys.argv[1:]]
     for page in chosen or EVERY_PAGE:
         text = page.read_text(encoding="utf-8")
-        written = refreshed(text, page)
+        written = with_current_output(text, page)
         if written != text:
             page.write_text(written, encoding="utf-8")
             print(f"{page.relative_to(ROOT)}: changed")
 
 
-def refreshed(text: str, page: Path) -> str:
+def with_current_output(text: str, page: Path) -> str:
     """Return the text of a page with the current output of every command."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

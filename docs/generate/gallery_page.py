@@ -89,10 +89,10 @@ def section(exhibit: Exhibit) -> list[str]:
         f"## {exhibit.title}\n",
         *listing(exhibit, text),
         "",
-        *pictured(exhibit),
+        *picture_lines(exhibit),
         *shown_run(exhibit),
         "",
-        *measured(exhibit),
+        *size_table(exhibit),
         "",
     ]
 
@@ -107,7 +107,7 @@ def listing(exhibit: Exhibit, text: str) -> list[str]:
     return [description, "", f"`examples/{exhibit.file}`", "", "```python", code, "```"]
 
 
-def pictured(exhibit: Exhibit) -> list[str]:
+def picture_lines(exhibit: Exhibit) -> list[str]:
     return [f"![The slots of a run on {exhibit.word}](pictures/gallery/{exhibit.picture.name})", ""]
 
 
@@ -136,7 +136,7 @@ def shown_run(exhibit: Exhibit) -> list[str]:
     return ["```text", *lines, "```"]
 
 
-def measured(exhibit: Exhibit) -> list[str]:
+def size_table(exhibit: Exhibit) -> list[str]:
     rows = compare_frameworks(exhibit.problem, exhibit.lengths[-1:])
     return table(
         ("kind", "N", "steps", "space", "width", "layers", "right"),

@@ -23,7 +23,7 @@ REGION = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 NOT_RUN = "*Not run.*"
 
 
-def filled(page: str, cells: list) -> str:
+def fill_page(page: str, cells: list) -> str:
     """Return the page with every region filled in."""
 
     def region(match: re.Match) -> str:
@@ -49,7 +49,7 @@ def main() -> None:
         shutil.copy(Path(sys.argv[1]) / "results.json", RESULTS)
     cells = read_results(RESULTS)
     for page in PAGES:
-        page.write_text(filled(page.read_text(encoding="utf-8"), cells), encoding="utf-8")
+        page.write_text(fill_page(page.read_text(encoding="utf-8"), cells), encoding="utf-8")
     for name, picture in pictures(cells).items():
         (RESULTS.parent / name).write_text(picture, encoding="utf-8")
 

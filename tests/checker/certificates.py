@@ -1,4 +1,4 @@
-"""Certificates to break: a small model of each kind, and what its proof by induction leaves behind."""
+"""Small models of each kind with the certificates of their proofs by induction, to be broken by tests."""
 
 from copy import deepcopy
 from functools import cache
@@ -10,7 +10,7 @@ from unmask.checker.check_induction import check
 
 @cache
 def certified(problem, kind, length):
-    """(model, certificate as a document)."""
+    """Return (model, certificate as a document)."""
     model = compile_problem(problem, kind, length=length)
     verdict = verify_model(model, method="prove", certified=True, by="induction")
     assert verdict.status == "proved", verdict
@@ -18,7 +18,7 @@ def certified(problem, kind, length):
 
 
 def refusal(document, model):
-    """The sentence with which a certificate is refused; None if it is accepted."""
+    """Return the reason why a certificate is refused; None if it is accepted."""
     try:
         check(document, model)
     except Refused as error:
@@ -27,7 +27,7 @@ def refusal(document, model):
 
 
 def changed(document, *path, to):
-    """A copy with one place changed: `to` is a function of what stands there."""
+    """Return a copy with one value changed: `to` maps the old value to the new one."""
     document = deepcopy(document)
     *steps, last = path
     inside = document

@@ -1,4 +1,4 @@
-"""Certificates for every length to replay and to break, with folders to hold them against."""
+"""Certificates for every length with compiled models to compare, to be checked and broken by tests."""
 
 from functools import cache
 
@@ -15,21 +15,21 @@ LENGTHS = (2, 3, 4, 5, 7, 8, 9, 31)
 
 @cache
 def replayed(problem, kind, precision=2):
-    """(certificate as a document, folders of some lengths)."""
-    found = prove_family(problem, kind, precision=precision)
-    assert found.verdict == "proved", found.reason
+    """Return (certificate as a document, models of some lengths)."""
+    proof = prove_family(problem, kind, precision=precision)
+    assert proof.verdict == "proved", proof.reason
     models = [compile_problem(problem, kind, length=n, precision=precision) for n in LENGTHS]
-    return certificate_of(found.certificate.claim), models
+    return certificate_of(proof.certificate.claim), models
 
 
 @cache
 def answer(question):
-    """A solver that is asked everything once."""
+    """Return the answer of a solver, which is asked each question only once."""
     return family_positions.solver_named()(question)
 
 
 def refusal(document, models, *, sealed=False):
-    """The sentence with which a certificate is refused; None if it is accepted."""
+    """Return the reason why a certificate is refused; None if it is accepted."""
     try:
         check(document, models, answer, sealed=sealed)
     except Refused as error:
@@ -37,18 +37,21 @@ def refusal(document, models, *, sealed=False):
     return None
 
 
-def says_the_same(document, other):
-    """Do two certificates differ in formulas alone, which have the same values for N up to 40?"""
+def is_equivalent(document, other):
+    """Return whether two certificates differ only in formulas that have the same values for N up to 40."""
     changed, original = (family_form.read_family(d, sealed=False) for d in (other, document))
     if (changed.proof, changed.automaton, changed.kind) != (original.proof, original.automaton, original.kind):
         return False
     for length in range(original.least, 41):
         for name, program in original.programs.items():
-            ours, theirs = (FamilyAtLength(p, length) for p in (program, changed.programs[name]))
-            every = range(ours.rows)
-            if (ours.rows, ours.width) != (theirs.rows, theirs.width):
+            at_length, changed_at_length = (FamilyAtLength(p, length) for p in (program, changed.programs[name]))
+            every = range(at_length.rows)
+            if (at_length.rows, at_length.width) != (changed_at_length.rows, changed_at_length.width):
                 return False
-            rows = [at.positions(_array(every), Precision(original.precision)) for at in (ours, theirs)]
+            rows = [
+                program_at.positions(_array(every), Precision(original.precision))
+                for program_at in (at_length, changed_at_length)
+            ]
             if (rows[0] != rows[1]).any():
                 return False
     return True

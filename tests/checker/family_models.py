@@ -1,4 +1,4 @@
-"""The model of a certificate at one N: what its document says, whether or not the proof in it is right."""
+"""The model of a certificate at one N, from the weights in its document alone."""
 
 import numpy as np
 
@@ -62,12 +62,12 @@ def _transformer(program, frame, length, precision):
 
 
 def _matrix(shape, entries):
-    places = list(entries)
-    return Matrix.from_entries(shape, [a for a, _ in places], [b for _, b in places], [*entries.values()])
+    indices = list(entries)
+    return Matrix.from_entries(shape, [a for a, _ in indices], [b for _, b in indices], [*entries.values()])
 
 
 def _vector(size, entries):
     vector = np.zeros(size, dtype=np.int64)
-    for (place,), value in entries.items():
-        vector[place] = value
+    for (index,), value in entries.items():
+        vector[index] = value
     return vector

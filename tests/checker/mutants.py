@@ -1,4 +1,4 @@
-"""Every way to break a JSON document in one place: each leaf, each list, each object, in several ways."""
+"""Copies of a JSON document with one change each: every leaf, list and object is changed in several ways."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -6,19 +6,19 @@ from typing import Any
 
 Path = tuple[str | int, ...]
 Mutant = tuple[Path, str, Any]
-"""(where, what was done, the document after it)."""
+"""(path of the change, its description, the changed document)."""
 
 
 def mutants(document: Any) -> Iterator[Mutant]:
-    """Each differs from the document in one place, as JSON text too: 1, 1.0 and true are three values."""
+    """Yield documents that differ in one place, also as JSON text: 1, 1.0 and true are three values."""
     for path, value in nodes(document):
-        for what, other in _others(value):
-            if not same(other, value):
-                yield path, what, replaced(document, path, other)
+        for description, other in _other_values(value):
+            if not is_same(other, value):
+                yield path, description, replaced(document, path, other)
 
 
 def replaced(document: Any, path: Path, value: Any) -> Any:
-    """The document with another value at a path; what lies beside the path is shared."""
+    """Return the document with another value at a path; the copy shares everything beside the path."""
     if not path:
         return value
     copy, (key, *rest) = document.copy(), path
@@ -26,15 +26,15 @@ def replaced(document: Any, path: Path, value: Any) -> Any:
     return copy
 
 
-def same(one: Any, other: Any) -> bool:
-    """Equal and of equal types, all the way down."""
-    if type(one) is not type(other):
+def is_same(left: Any, right: Any) -> bool:
+    """Return whether two documents are equal, with equal types everywhere."""
+    if type(left) is not type(right):
         return False
-    if isinstance(one, dict):
-        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return one == other
+    if isinstance(left, dict):
+        return list(left) == list(right) and all(is_same(left[key], right[key]) for key in left)
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(is_same, left, right))
+    return left == right
 
 
 def nodes(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -44,11 +44,11 @@ def nodes(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield from nodes(inside, (*path, key))
 
 
-def _others(value: Any) -> Iterator[tuple[str, Any]]:
+def _other_values(value: Any) -> Iterator[tuple[str, Any]]:
     for odd in (None, True, False, 0, -1, 1.5, "", "0", [], {}, 1 << 70):
         yield f"{odd!r} instead", odd
     if isinstance(value, list):
-        yield from _other_lists(value)
+        yield from _changed_lists(value)
     elif isinstance(value, dict):
         for key in value:
             yield f"without {key}", {name: inside for name, inside in value.items() if name != key}
@@ -68,7 +68,7 @@ def _others(value: Any) -> Iterator[tuple[str, Any]]:
         yield "negative", -int(value)
 
 
-def _other_lists(value: list) -> Iterator[tuple[str, list]]:
+def _changed_lists(value: list) -> Iterator[tuple[str, list]]:
     for i, inside in enumerate(value):
         yield f"without {i}", value[:i] + value[i + 1 :]
         yield f"{i} twice", value[: i + 1] + value[i:]

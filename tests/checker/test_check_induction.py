@@ -1,4 +1,4 @@
-"""The small checker: it accepts what was proved, and refuses a certificate that is broken in one place."""
+"""The checker of inductions: it accepts certificates of proofs, and refuses one with a change in any place."""
 
 import json
 import random
@@ -21,7 +21,7 @@ from .mutants import mutants, replaced
 
 ABB = "(a|b)*abb"
 ANY = [(ABB, 3), ("group:S3", 3), ("(?s:.*)a", 3), (r"\d+[a-z]?", 2), ("a*", 0)]
-"""The third: every letter leads to one state, so that it does not matter where a word starts."""
+"""In the third, every letter leads to one state, so that the start state makes no difference."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -60,17 +60,17 @@ def test_the_checker_is_small_enough_to_read():
 
 
 def accepted(problem, kind, length, *, at_most=None):
-    """(how many mutants were tried, those that the checker accepts): all of them, or some of every part."""
+    """Return (number of tried mutants, the mutants that the checker accepts), of all mutants or of a sample."""
     model, document = certified(problem, kind, length)
-    drawn = list(mutants(document))
+    sample = list(mutants(document))
     if at_most is not None:
-        drawn = random.Random(f"{problem} {kind}").sample(drawn, min(at_most, len(drawn)))
-    return len(drawn), [(path, what) for path, what, mutant in drawn if refusal(mutant, model) is None]
+        sample = random.Random(f"{problem} {kind}").sample(sample, min(at_most, len(sample)))
+    return len(sample), [(path, description) for path, description, mutant in sample if refusal(mutant, model) is None]
 
 
 @pytest.mark.parametrize("kind", ["mdm", "plt", "cot"])
 @pytest.mark.parametrize(("problem", "length"), [(ABB, 2), ("group:Z2", 3)])
-def test_broken_in_one_place_it_is_refused(problem, kind, length):
+def test_a_certificate_broken_in_one_place_is_refused(problem, kind, length):
     assert accepted(problem, kind, length, at_most=120) == (120, [])
 
 
@@ -78,7 +78,7 @@ def test_broken_in_one_place_it_is_refused(problem, kind, length):
 @pytest.mark.parametrize(("problem", "length"), [(ABB, 4), ("group:Z3", 3), ("(ab)*", 5), (r"\d+[a-z]?", 4)])
 @pytest.mark.parametrize("most", [100, pytest.param(None, marks=pytest.mark.long)], ids=["some", "all"])
 def test_every_entry_of_every_table_matters(problem, kind, length, most):
-    """Each entry is replaced by each other value of its table and by a new one; by default a hundred such changes."""
+    """Each entry is replaced by every other value of its table and by a new one; by default a sample of these."""
     model, document = certified(problem, kind, length)
     changes = [
         (v, entry, new)
@@ -147,7 +147,7 @@ def test_a_table_with_entries_that_no_word_reaches_is_refused(tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("problem", "length"), ANY)
-def test_broken_in_any_place_of_any_kind_it_is_refused(problem, kind, length, capsys):
+def test_a_certificate_of_any_kind_broken_in_any_place_is_refused(problem, kind, length, capsys):
     tried, wrong = accepted(problem, kind, length)
     with capsys.disabled():
         print(f"\n{problem}, {kind}, N = {length}: {tried} broken certificates")
@@ -156,7 +156,7 @@ def test_broken_in_any_place_of_any_kind_it_is_refused(problem, kind, length, ca
 
 @pytest.mark.parametrize("pattern", [ABB, "(ab)*", r"\d?a*"])
 def test_the_automaton_of_a_certificate_has_the_words_of_the_pattern(pattern):
-    """The checker does not compare them; here Python's own expressions do."""
+    """The checker does not compare the automaton with the pattern; Python's module re does it here."""
     automaton = certified(pattern, "cot", 3)[1]["automaton"]
     for letters in product("ab7€", repeat=3):
         state, word = 0, "".join(letters)
@@ -190,7 +190,7 @@ def test_a_name_that_is_given_twice_is_refused(tmp_path, capsys):
     ids=str,
 )
 def test_symbols_aliases_and_characters_of_the_folder_are_checked(change):
-    """With the hash of the other folder, so that nothing but the check is in the way."""
+    """The certificate has the hash of the other model, so that only the check itself can refuse it."""
     model, document = certified(ABB, "mdm", 3)
     other = replace(model, **change)
     assert "hashes differ" in refusal(document, other)
@@ -201,7 +201,7 @@ def test_symbols_aliases_and_characters_of_the_folder_are_checked(change):
 
 
 def test_a_loop_of_many_turns_is_not_unrolled_for_a_certificate_without_cuts():
-    """A thousand layers, a million times over: refused by counting, before a list of them is made."""
+    """A thousand layers, repeated a million times, are refused before they are listed."""
     model, document = certified("group:Z2", "plt", 1)
     body = model.transformers["model"]
     long = replace(body, layers=body.layers * 1000, loop=(0, 1000 * len(body.layers)))

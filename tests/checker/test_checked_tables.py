@@ -1,4 +1,4 @@
-"""Weights → tables by the checker: on random weights that saturate it computes what the reference engine does."""
+"""Weights → tables by the checker: on random weights that saturate, it agrees with the reference engine."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ SIGNS = (("wq", 1), ("wk", -1))
 
 
 def claimed(extraction):
-    """(network, steps, cuts) of an extraction, in the checker's terms."""
+    """Return (network, steps, cuts) of an extraction, as the checker represents them."""
     variables = [v.size if v.table is None else (v.parents, v.table) for v in extraction.network.variables]
     model = extraction.model
     new = -(model.block or 1) if model.kind in ("cot", "pcot") else 0
@@ -33,10 +33,10 @@ def only(cases):
 
 
 def last_symbols(model, extraction, words):
-    """The last slot of every word, as the checker computes it."""
-    part, symbols = answer(model, *claimed(extraction))
-    values = extraction.network.evaluate(input_numbers(model, words), list(part.variables))
-    labels = part.table[tuple(values[v] for v in part.variables)]
+    """Return the last slot of every word, computed by the checker."""
+    labels_table, symbols = answer(model, *claimed(extraction))
+    values = extraction.network.evaluate(input_numbers(model, words), list(labels_table.variables))
+    labels = labels_table.table[tuple(values[v] for v in labels_table.variables)]
     return np.broadcast_to(symbols[labels], (len(words),)).tolist()
 
 
@@ -50,33 +50,35 @@ def test_random_models_word_by_word(kind, precision):
         extraction, words = extract(model), all_words(model)
         truth = runs(model, words)
         try:
-            said = last_symbols(model, extraction, words)
+            computed = last_symbols(model, extraction, words)
         except Refused:
             continue
         assert None not in truth, seed
-        assert said == [row[-1] for row in truth], seed
+        assert computed == [row[-1] for row in truth], seed
         accepted += 1
     assert accepted >= 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_tables_of_other_weights_are_refused_or_give_other_words(kind):
-    """The tables of one random model, held against the weights of another."""
-    found = 0
+    """The tables of one random model are compared with the weights of another."""
+    refused_count = 0
     for seed in range(6):
         model, other = (compile_problem(f"random:{s}", kind, length=2) for s in (seed, seed + 50))
         if model.vocabulary != other.vocabulary or (model.k, model.block) != (other.k, other.block):
             continue
         extraction = extract(model)
         try:
-            part, symbols = answer(other, *claimed(extraction))
+            labels, symbols = answer(other, *claimed(extraction))
         except (Refused, KeyError, IndexError, ValueError):
-            found += 1
+            refused_count += 1
             continue
-        values = extraction.network.evaluate(input_numbers(other, all_words(other)), list(part.variables))
-        said = np.broadcast_to(symbols[part.table[tuple(values[v] for v in part.variables)]], (len(all_words(other)),))
-        assert said.tolist() == [row[-1] for row in runs(other, all_words(other)) if row is not None]
-    assert found >= 1
+        values = extraction.network.evaluate(input_numbers(other, all_words(other)), list(labels.variables))
+        computed = np.broadcast_to(
+            symbols[labels.table[tuple(values[v] for v in labels.variables)]], (len(all_words(other)),)
+        )
+        assert computed.tolist() == [row[-1] for row in runs(other, all_words(other)) if row is not None]
+    assert refused_count >= 1
 
 
 @pytest.mark.parametrize("kind", ["mdm", "plt", "cot"])
@@ -111,7 +113,7 @@ def test_a_claim_that_does_not_follow_is_refused():
         labels_by_value(np.zeros(4, dtype=int), left, network, None)
 
 
-def test_what_follows_is_no_choice_of_its_own():
+def test_a_variable_that_follows_from_others_is_not_in_the_basis():
     network = VariableNetwork([2, 2, ((0, 1), np.array([[0, 1], [1, 0]])), ((2,), np.array([1, 0]))])
     basis, labels = network.joint([network.single(3), network.single(0), network.single(1)])
     assert basis == (0, 1)
@@ -120,7 +122,7 @@ def test_what_follows_is_no_choice_of_its_own():
 
 
 def test_variables_that_change_nothing_are_left_out():
-    part = LabelTable((4, 7), np.array([[1, 1], [2, 2]])).reduced()
-    assert part.variables == (4,)
-    assert part.table.tolist() == [1, 2]
+    table = LabelTable((4, 7), np.array([[1, 1], [2, 2]])).reduced()
+    assert table.variables == (4,)
+    assert table.table.tolist() == [1, 2]
     assert LabelTable((4, 7), np.ones((2, 2), dtype=int)).reduced().variables == ()

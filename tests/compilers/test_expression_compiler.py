@@ -74,7 +74,7 @@ def test_all_words_of_a_small_range(kind, layout, precision):
     for spec in ("a*(b-c)+d in -1..1", "(a+b)*(c-d) in 0..2"):
         compiler, model = compiled(spec + layout, kind, precision)
         problem = compiler.expression
-        words = [problem.written(x) for x in product(range(*_half_open(problem)), repeat=4)]
+        words = [problem.word_of(x) for x in product(range(*_half_open(problem)), repeat=4)]
         canvases = answers(model, tokens_of(model, words), engine=FastEngine()).slots
         for word, slots in zip(words, canvases, strict=True):
             texts = texts_of(compiler.plan, _symbols(model, word))

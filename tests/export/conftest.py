@@ -48,15 +48,15 @@ def outside(tmp_path_factory):
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory):
     """exported(problem, kind, form, …) → (model, folder, export.json); the same call gives the same folder."""
-    made = {}
+    folders = {}
 
     def export(problem, kind, form, *, length=None, precision=2, **options):
         key = (problem, kind, form, length, precision, *sorted(options.items()))
-        if key not in made:
+        if key not in folders:
             model = compile_problem(problem, kind, length=length, precision=precision)
             files, report = export_files(model, form, **options)
-            made[key] = model, write_new_folder(files, tmp_path_factory.mktemp("exported") / form), report
-        return made[key]
+            folders[key] = model, write_new_folder(files, tmp_path_factory.mktemp("exported") / form), report
+        return folders[key]
 
     return export
 

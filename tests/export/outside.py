@@ -1,7 +1,7 @@
-"""Exported folders in the hands of somebody who has no unmask: torch, transformers and onnxruntime alone.
+"""Use exported folders without unmask: with torch, transformers and onnxruntime only.
 
-Reads jobs from standard input, one JSON document per line, and prints one answer per line. It is the same virtual
-environment as the tests', with `unmask` taken away before anything else is imported.
+Reads jobs from standard input, one JSON document per line, and prints one answer per line. It runs in the virtual
+environment of the tests, in which importing `unmask` fails.
 """
 
 import importlib.abc
@@ -34,8 +34,8 @@ def stock(folder, auto, dtype="float32", **options):
 
     model, info = getattr(transformers, auto).from_pretrained(folder, dtype=dtype, output_loading_info=True, **options)
     assert not any(info.values()), info  # nothing missing, nothing left over
-    own = model.config.model_type == "qwen2"  # AutoTokenizer takes Qwen2's own, whatever the folder says
-    reads = transformers.PreTrainedTokenizerFast if own else transformers.AutoTokenizer
+    is_qwen2 = model.config.model_type == "qwen2"  # AutoTokenizer takes Qwen2's own, whatever the folder says
+    reads = transformers.PreTrainedTokenizerFast if is_qwen2 else transformers.AutoTokenizer
     return model.eval(), reads.from_pretrained(folder)
 
 
@@ -44,9 +44,9 @@ def bert(folder, words, padding, **options):
 
 
 def fill(folder, words, padding, auto, threshold=0.9, dtype="float32", spare=0, left_pads=0, **options):
-    """Fill the masks by confidence, as many as are sure each time: no order is given. Returns slots, passes.
+    """Fill the masks by confidence, without an order: in each pass all slots above the threshold. Return slots, passes.
 
-    `spare` masks are put behind the canvas: what is written there is returned apart.
+    `spare` masks follow the canvas; the symbols written there are returned separately.
     """
     import torch
 
@@ -61,19 +61,19 @@ def fill(folder, words, padding, auto, threshold=0.9, dtype="float32", spare=0, 
         with torch.no_grad():
             logits = model(torch.cat([ids, canvas], dim=1), attention_mask=mask if left_pads else None).logits
         chance = logits[:, -padding - spare :].float().softmax(-1)
-        sure = (chance.amax(-1) > threshold) & (canvas == tokenizer.mask_token_id)
-        if not sure.any():
+        confident = (chance.amax(-1) > threshold) & (canvas == tokenizer.mask_token_id)
+        if not confident.any():
             slots = [tokenizer.convert_ids_to_tokens(row) for row in canvas.tolist()]
             return {
                 "slots": [row[:padding] for row in slots],
                 "spare": sorted({name for row in slots for name in row[padding:]}),
                 "passes": passes,
             }
-        canvas, passes = torch.where(sure, chance.argmax(-1), canvas), passes + 1
+        canvas, passes = torch.where(confident, chance.argmax(-1), canvas), passes + 1
 
 
 def logits(folder, tokens, dtype, auto="AutoModelForMaskedLM"):
-    """Of rows of token ids, with the attention that transformers computes operation by operation."""
+    """Return the logits of rows of token ids, with the attention that transformers computes operation by operation."""
     import torch
 
     model, _ = stock(folder, auto, dtype, attn_implementation="eager")
@@ -89,15 +89,15 @@ def pipeline(folder, words, auto, **options):
     model, tokenizer = stock(folder, auto)
     passes, inner = 0, model.forward
 
-    def counted(*arguments, **more):
+    def counted(*arguments, **keywords):
         nonlocal passes
         passes += 1
-        return inner(*arguments, **more)
+        return inner(*arguments, **keywords)
 
     model.forward = counted
     sampler = diffusers.LLaDA2Pipeline(model=model, scheduler=diffusers.BlockRefinementScheduler(), tokenizer=None)
     sampler.set_progress_bar_config(disable=True)
-    asked = {"threshold": 0.95, "editing_threshold": None, "temperature": 0.0, "eos_early_stop": False, **options}
+    settings = {"threshold": 0.95, "editing_threshold": None, "temperature": 0.0, "eos_early_stop": False, **options}
     slots, most = [], 0
     for word in words:
         passes = 0
@@ -105,7 +105,7 @@ def pipeline(folder, words, auto, **options):
             input_ids=torch.tensor([tokenizer(word).input_ids]),
             mask_token_id=tokenizer.mask_token_id,
             output_type="seq",
-            **asked,
+            **settings,
         )
         slots.append(tokenizer.convert_ids_to_tokens(filled.sequences[0].tolist()))
         most = max(most, passes)
@@ -113,7 +113,7 @@ def pipeline(folder, words, auto, **options):
 
 
 def planner(folder, words, padding, auto="AutoModelForMaskedLM"):
-    """Which slots of an empty canvas the planner takes."""
+    """Return the slots of an empty canvas that the planner chooses."""
     import torch
 
     model, tokenizer = stock(folder, auto)
@@ -126,22 +126,22 @@ def planner(folder, words, padding, auto="AutoModelForMaskedLM"):
 
 def gpt2(folder, words, steps):
     model, tokenizer = stock(folder, "AutoModelForCausalLM")
-    asked = tokenizer(words, return_tensors="pt")
-    answer = model.generate(**asked, do_sample=False, max_new_tokens=steps)[:, asked.input_ids.shape[1] :]
+    inputs = tokenizer(words, return_tensors="pt")
+    answer = model.generate(**inputs, do_sample=False, max_new_tokens=steps)[:, inputs.input_ids.shape[1] :]
     return [tokenizer.convert_ids_to_tokens(row) for row in answer.tolist()]
 
 
 def generated(folder, word):
-    """What `generate` writes if nobody says for how long."""
+    """Return the output of `generate` without a limit on its length."""
     model, tokenizer = stock(folder, "AutoModelForCausalLM")
     model.generation_config.min_new_tokens, model.generation_config.max_new_tokens = None, 1000
-    asked = tokenizer(word, return_tensors="pt")
-    answer = model.generate(**asked, do_sample=False)[0, asked.input_ids.shape[1] :]
+    inputs = tokenizer(word, return_tensors="pt")
+    answer = model.generate(**inputs, do_sample=False)[0, inputs.input_ids.shape[1] :]
     return tokenizer.convert_ids_to_tokens(answer.tolist())
 
 
 def albert(folder, words, padding):
-    """The answers in the last row, behind the pads."""
+    """Return the answers, which are in the last row, after the pads."""
     import torch
 
     model, tokenizer = stock(folder, "AutoModelForMaskedLM")
@@ -158,7 +158,7 @@ def tokens(folder, words, **options):
 
 
 def torch_model(folder, words, device="cpu"):
-    """Every canvas of every word, by the folder's own module."""
+    """Return every canvas of every word, computed by the folder's own module."""
     import torch
 
     sys.path.insert(0, folder)
@@ -187,7 +187,7 @@ def onnx_pass(folder, inputs):
 
 
 def top_probabilities(folder, form, inputs, part, mask, loops):
-    """Of every row of token ids: the largest probability, by a softmax in float32 and in float64; no mask."""
+    """Return the largest probability of every row, without the mask, by a softmax in float32 and in float64."""
     import torch
 
     if form == "onnx":
@@ -213,22 +213,22 @@ def top_probabilities(folder, form, inputs, part, mask, loops):
 
 
 def torch_refusal(folder, words):
-    """What the folder's own module says of each word that it does not read."""
+    """Return the error message of the folder's own module for each word, or the shape of a word that it can read."""
     sys.path.insert(0, folder)
     try:
-        model, said = runpy.run_path(str(Path(folder) / "model.py"))["Model"](folder), []
+        model, messages = runpy.run_path(str(Path(folder) / "model.py"))["Model"](folder), []
         for word in words:
             try:
-                said.append(list(model.encode(word).shape))
+                messages.append(list(model.encode(word).shape))
             except ValueError as error:
-                said.append(str(error))
+                messages.append(str(error))
     finally:
         sys.path.remove(folder)
-    return said
+    return messages
 
 
 def card(folder, words=(None,)):
-    """The program on the card, run where the card lies, with the word on it or others; what it prints."""
+    """Run the program on the card in its folder, with the word on the card or others. Return its output."""
     import contextlib
     import io
     import os

@@ -5,17 +5,17 @@ import re
 
 
 def images(name, points=5):
-    """`(12)(345)` → where each point goes."""
+    """Return the image of each point under a permutation such as `(12)(345)`."""
     result = list(range(points))
     for cycle in re.findall(r"\((\d+)\)", name):
-        places = [int(digit) - 1 for digit in cycle]
-        for here, there in zip(places, places[1:] + places[:1], strict=True):
-            result[here] = there
+        points_of_cycle = [int(digit) - 1 for digit in cycle]
+        for source, target in zip(points_of_cycle, points_of_cycle[1:] + points_of_cycle[:1], strict=True):
+            result[source] = target
     return result
 
 
 def product(names):
-    """First element first."""
+    """Return the product of permutations, the first one applied first."""
     ends = list(range(5))
     for name in names:
         step = images(name)
@@ -24,14 +24,14 @@ def product(names):
 
 
 def words(letters, length, count, seed):
-    """(word, is its product the identity), half of each."""
+    """Return pairs (word, whether its product is the identity); in half of the words it is."""
     rng = random.Random(seed)
     by_images = {tuple(images(name)): name for name in letters}
-    drawn = []
+    word_answers = []
     for i in range(count):
         names = rng.choices(letters, k=length)
         if i % 2:
             ends = product(names[:-1])
             names[-1] = by_images[tuple(ends.index(point) for point in range(5))]
-        drawn.append((" ".join(names), product(names) == list(range(5))))
-    return drawn
+        word_answers.append((" ".join(names), product(names) == list(range(5))))
+    return word_answers

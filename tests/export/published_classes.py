@@ -23,7 +23,7 @@ SLOTS = 16  # one more than A5 at N = 16 has
 
 
 class Counted:
-    """A model that counts its passes, and has everything else of the one inside."""
+    """A model that counts its passes; all other attributes are those of the wrapped model."""
 
     def __init__(self, model):
         self.model, self.passes = model, 0
@@ -36,18 +36,18 @@ class Counted:
         return self.model(*arguments, **options)
 
 
-def scores(model, tokenizer, report, drawn, run):
+def scores(model, tokenizer, report, word_answers, run):
     """run(model, ids of a word) → the whole canvas."""
-    right, most = 0, 0
-    for word, member in drawn:
+    correct, most = 0, 0
+    for word, member in word_answers:
         counted = Counted(model)
         ids = torch.tensor([tokenizer(word).input_ids])
         with torch.no_grad(), contextlib.redirect_stdout(io.StringIO()):
             slots = run(counted, ids)[0, ids.shape[1] :].tolist()
         answer = tokenizer.convert_ids_to_tokens(slots[report["answer_slot"]])
-        right += (answer == report["accept"]) == member and tokenizer.mask_token_id not in slots
+        correct += (answer == report["accept"]) == member and tokenizer.mask_token_id not in slots
         most = max(most, counted.passes)
-    return right, most
+    return correct, most
 
 
 def module_of(path, name):
@@ -61,10 +61,10 @@ def llada(published, folder, tokenizer):
     """LLaDA's own `generate`, and Fast-dLLM's three, on Fast-dLLM's LLaDA class."""
     sys.path.insert(0, str(published / "Fast-dLLM" / "llada"))
     fast = importlib.import_module("generate")
-    own = module_of(published / "LLaDA" / "generate.py", "published_generate")
+    llada_generate = module_of(published / "LLaDA" / "generate.py", "published_generate")
     mask = {"mask_id": tokenizer.mask_token_id}
     runs = {
-        f"LLaDA, {steps} steps, block {block}": lambda m, ids, steps=steps, block=block: own.generate(
+        f"LLaDA, {steps} steps, block {block}": lambda m, ids, steps=steps, block=block: llada_generate.generate(
             m, ids, steps=steps, gen_length=SLOTS, block_length=block, **mask
         )
         for steps, block in ((16, 16), (16, 4), (4, 16))
@@ -86,20 +86,20 @@ def dream(published, folder, tokenizer):  # noqa: ARG001
     def run(counted, ids, **options):
         passes, inner = 0, model.forward
 
-        def forward(*arguments, **more):
+        def forward(*arguments, **keywords):
             nonlocal passes
             passes += 1
-            return inner(*arguments, **more)
+            return inner(*arguments, **keywords)
 
         model.forward = forward
         try:
             generate = options.pop("generate")
-            asked = {"max_new_tokens": SLOTS, "temperature": 0.0, "alg": "confidence_threshold", "threshold": 0.9}
-            done = generate(model, ids, **asked, **options)
+            settings = {"max_new_tokens": SLOTS, "temperature": 0.0, "alg": "confidence_threshold", "threshold": 0.9}
+            result = generate(model, ids, **settings, **options)
         finally:
             del model.forward
         counted.passes = passes
-        return getattr(done, "sequences", done)
+        return getattr(result, "sequences", result)
 
     def whole(model, ids, **options):
         return type(model).diffusion_generate(model, ids, **options)
@@ -143,9 +143,9 @@ def main():
     job, published, folder, words = sys.argv[1:]
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
     report = json.loads((Path(folder) / "export.json").read_text(encoding="utf-8"))
-    drawn = json.loads(Path(words).read_text(encoding="utf-8"))
+    word_answers = json.loads(Path(words).read_text(encoding="utf-8"))
     model, runs = globals()[job](Path(published), folder, tokenizer)
-    print(json.dumps({name: scores(model, tokenizer, report, drawn, run) for name, run in runs.items()}))
+    print(json.dumps({name: scores(model, tokenizer, report, word_answers, run) for name, run in runs.items()}))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Stock BERT and GPT-2 folders, loaded by `from_pretrained` where unmask cannot be imported, on words of our own."""
+"""Stock BERT, GPT-2 and ALBERT folders, loaded by `from_pretrained` where unmask cannot be imported."""
 
 import itertools
 import json
@@ -29,10 +29,10 @@ def test_regexes_against_re(pattern, exported, outside):
     rng = random.Random(77)
     words = [letters(rng, "ab", 8) for _ in range(20)] + [letters(rng, "abcdxy01m ε", 8) for _ in range(20)]
     words += ["aaaaabbb", "abababab", "abcd0123", "xyyyyyyy", "yxxxxxxx", "aacc0110", "bbbabbbb"]
-    done = outside("bert", folder=folder, words=words, padding=report["padding"])
-    answers = [slots[-1] for slots in done["slots"]]
+    filled = outside("bert", folder=folder, words=words, padding=report["padding"])
+    answers = [slots[-1] for slots in filled["slots"]]
     assert answers == [report["accept" if re.fullmatch(pattern, word) else "reject"] for word in words]
-    assert done["passes"] == report["steps"] == len(report["order"])
+    assert filled["passes"] == report["steps"] == len(report["order"])
 
 
 def test_every_word_of_a_regex(exported, outside):
@@ -45,10 +45,10 @@ def test_every_word_of_a_regex(exported, outside):
 
 def test_a5_against_permutations(exported, outside):
     model, folder, report = exported("group:A5", "mdm", "bert", length=64)
-    drawn = a5_words(model.input_symbols, 64, 24, seed=5)
-    done = outside("bert", folder=folder, words=[word for word, _ in drawn], padding=63)
-    assert [slots[-1] == "1" for slots in done["slots"]] == [right for _, right in drawn]
-    assert done["passes"] == 6
+    word_answers = a5_words(model.input_symbols, 64, 24, seed=5)
+    filled = outside("bert", folder=folder, words=[word for word, _ in word_answers], padding=63)
+    assert [slots[-1] == "1" for slots in filled["slots"]] == [answer for _, answer in word_answers]
+    assert filled["passes"] == 6
     assert min(report["margins"].values()) > 7.4
     config = json.loads((folder / "config.json").read_text())
     assert (config["hidden_size"], config["num_hidden_layers"], config["num_attention_heads"]) == (288, 3, 3)
@@ -56,7 +56,7 @@ def test_a5_against_permutations(exported, outside):
 
 @pytest.mark.parametrize(("problem", "kind", "form"), [("group:A5", "mdm", "bert"), ("(a|b)*abb", "cot", "gpt2")])
 def test_what_is_decided_is_certain_in_float64(problem, kind, form, exported):
-    """Where a sampler takes its softmax in float64, what lies below the decision must not rank the slots."""
+    """If a sampler computes its softmax in float64, logits below the decision must not rank the slots."""
     model, _, report = exported(problem, kind, form, length=16)
     clear = report["agreement"]["least_margin"] * report["logit_scale"]
     row = np.full(len(model.vocabulary), -clear)
@@ -67,30 +67,30 @@ def test_what_is_decided_is_certain_in_float64(problem, kind, form, exported):
 
 @pytest.mark.parametrize("spare", [1, 17])
 def test_a_longer_canvas(spare, exported, outside):
-    """Slots behind those of the model are never read, and become [EOS] in the first pass."""
+    """Slots after those of the model are never read, and become [EOS] in the first pass."""
     model, folder, _ = exported("group:A5", "mdm", "bert", length=16)
-    drawn = a5_words(model.input_symbols, 16, 8, seed=9)
-    done = outside("bert", folder=folder, words=[word for word, _ in drawn], padding=15, spare=spare)
-    assert [slots[-1] == "1" for slots in done["slots"]] == [right for _, right in drawn]
-    assert (done["spare"], done["passes"]) == (["[EOS]"], 4)
+    word_answers = a5_words(model.input_symbols, 16, 8, seed=9)
+    filled = outside("bert", folder=folder, words=[word for word, _ in word_answers], padding=15, spare=spare)
+    assert [slots[-1] == "1" for slots in filled["slots"]] == [answer for _, answer in word_answers]
+    assert (filled["spare"], filled["passes"]) == (["[EOS]"], 4)
 
 
 @pytest.mark.long
 def test_a5_of_256_letters(exported, outside):
     model, folder, _ = exported("group:A5", "mdm", "bert", length=256)
-    drawn = a5_words(model.input_symbols, 256, 16, seed=6)
-    done = outside("bert", folder=folder, words=[word for word, _ in drawn], padding=255)
-    assert [slots[-1] == "1" for slots in done["slots"]] == [right for _, right in drawn]
-    assert done["passes"] == 8
+    word_answers = a5_words(model.input_symbols, 256, 16, seed=6)
+    filled = outside("bert", folder=folder, words=[word for word, _ in word_answers], padding=255)
+    assert [slots[-1] == "1" for slots in filled["slots"]] == [answer for _, answer in word_answers]
+    assert filled["passes"] == 8
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_a5_in_half_precision(dtype, exported, outside):
     model, folder, _ = exported("group:A5", "mdm", "bert", length=64)
-    drawn = a5_words(model.input_symbols, 64, 16, seed=8)
-    done = outside("bert", folder=folder, words=[word for word, _ in drawn], padding=63, dtype=dtype)
-    assert [slots[-1] == "1" for slots in done["slots"]] == [right for _, right in drawn]
+    word_answers = a5_words(model.input_symbols, 64, 16, seed=8)
+    filled = outside("bert", folder=folder, words=[word for word, _ in word_answers], padding=63, dtype=dtype)
+    assert [slots[-1] == "1" for slots in filled["slots"]] == [answer for _, answer in word_answers]
 
 
 def test_a_wide_gate(exported, outside, tmp_path):
@@ -102,8 +102,8 @@ def test_a_wide_gate(exported, outside, tmp_path):
     _, folder, report = exported(f"blif:{file}", "mdm", "bert")
     assert "a head for every detected value" in report["repairs"]
     words = ["1" * 60] + ["1" * i + "0" + "1" * (59 - i) for i in range(0, 60, 7)] + ["0" * 60, "10" * 30]
-    done = outside("bert", folder=folder, words=words, padding=report["padding"])
-    assert [slots[-1] for slots in done["slots"]] == ["⊤", *["⊥"] * (len(words) - 1)]
+    filled = outside("bert", folder=folder, words=words, padding=report["padding"])
+    assert [slots[-1] for slots in filled["slots"]] == ["⊤", *["⊥"] * (len(words) - 1)]
 
 
 def test_the_planner_takes_what_it_takes(exported, outside):
@@ -139,18 +139,18 @@ def test_the_card_says_which_state_a_symbol_is(exported):
 
 def test_a5_by_generate(exported, outside):
     model, folder, report = exported("group:A5", "cot", "gpt2", length=12)
-    drawn = a5_words(model.input_symbols, 12, 16, seed=7)
-    chains = outside("gpt2", folder=folder, words=[word for word, _ in drawn], steps=report["steps"])
-    assert [chain[-1] == "1" for chain in chains] == [right for _, right in drawn]
+    word_answers = a5_words(model.input_symbols, 12, 16, seed=7)
+    chains = outside("gpt2", folder=folder, words=[word for word, _ in word_answers], steps=report["steps"])
+    assert [chain[-1] == "1" for chain in chains] == [answer for _, answer in word_answers]
 
 
 def test_an_expression(exported, outside):
     _, folder, report = exported("expr:(a+b)*c", "mdm", "bert")
     rng = random.Random(79)
-    asked = [[rng.randrange(10) for _ in range(3)] for _ in range(20)]
-    words = [f"({a}+{b})*{c}=" for a, b, c in asked]
-    done = outside("bert", folder=folder, words=words, padding=report["padding"])
-    assert [slots[-1] for slots in done["slots"]] == [str((a + b) * c) for a, b, c in asked]
+    operands = [[rng.randrange(10) for _ in range(3)] for _ in range(20)]
+    words = [f"({a}+{b})*{c}=" for a, b, c in operands]
+    filled = outside("bert", folder=folder, words=words, padding=report["padding"])
+    assert [slots[-1] for slots in filled["slots"]] == [str((a + b) * c) for a, b, c in operands]
 
 
 CARDS = [
@@ -202,7 +202,7 @@ def test_the_passes_in_half_precision_against_torch(exported, outside):
 
 @pytest.mark.parametrize(("kind", "form"), [("mdm", "bert"), ("cot", "gpt2"), ("plt", "albert")])
 def test_a_number_format_that_does_not_do(kind, form, monkeypatch):
-    """The export is written, and says so."""
+    """The export is written, and its card names the number format that fails."""
     coarse = {"float16": lambda x: np.round(x / 4) * np.float32(4)}
     monkeypatch.setattr(bert_gpt2_albert, "rounding", lambda dtype: coarse.get(dtype, rounding(dtype)))
     files, report = export_files(compile_problem("(a|b)*abb", kind, length=4), form)

@@ -45,14 +45,14 @@ def tops(logits, kind):
 )
 def test_decided_rows_have_the_probability_one_in_every_form(problem, kind, form, exact, exported, outside):
     model, folder, report = exported(problem, kind, form, length=PROBLEMS[problem], exact=exact)
-    part = "predictor" if kind == "mdm" else "model"
-    mask = mask_of(model, part)
-    for done in observe_passes(model, part, check_words(model, 6))[: 2 if exact else 4]:
-        clear = decisions(done.logits, mask).clear
-        asked = {"inputs": done.tokens.tolist(), "part": part, "mask": mask, "loops": model.steps}
-        found = outside("top_probabilities", folder=folder, form=form, **asked)
-        for softmax, rows in found.items():
-            largest = np.array(rows)[:, done.rows[0] : done.rows[1]]
+    transformer_name = "predictor" if kind == "mdm" else "model"
+    mask = mask_of(model, transformer_name)
+    for observed in observe_passes(model, transformer_name, check_words(model, 6))[: 2 if exact else 4]:
+        clear = decisions(observed.logits, mask).clear
+        arguments = {"inputs": observed.tokens.tolist(), "part": transformer_name, "mask": mask, "loops": model.steps}
+        probabilities = outside("top_probabilities", folder=folder, form=form, **arguments)
+        for softmax, rows in probabilities.items():
+            largest = np.array(rows)[:, observed.rows[0] : observed.rows[1]]
             assert (largest[clear] == 1.0).all(), (softmax, largest[clear].min())
             assert (largest[~clear] < 0.6).all(), (softmax, largest[~clear].max())
     assert report["logit_scale"] >= 1
@@ -64,21 +64,21 @@ def test_decided_rows_have_the_probability_one_in_every_form(problem, kind, form
 )
 def test_decided_slots_of_the_compiled_predictor_are_equal(problem, kind):
     model = compile_problem(problem, kind, length=PROBLEMS[problem])
-    part = "predictor" if kind == "mdm" else "model"
+    transformer_name = "predictor" if kind == "mdm" else "model"
     words = check_words(model, 6)
     predictor = CompiledPredictor(model, words)
-    seen = 0
-    for done in observe_passes(model, part, words):
-        if len(done.tokens) != len(words):
+    decided = 0
+    for observed in observe_passes(model, transformer_name, words):
+        if len(observed.tokens) != len(words):
             continue
-        clear = decisions(done.logits, predictor.mask_id).clear
-        logits = predictor.logits(done.tokens[:, -model.padding :])
-        seen += int(clear.sum())
+        clear = decisions(observed.logits, predictor.mask_id).clear
+        logits = predictor.logits(observed.tokens[:, -model.padding :])
+        decided += int(clear.sum())
         for softmax in (np.float32, np.float64):
             largest = tops(logits, softmax)
             assert (largest[clear] == 1.0).all()
             assert (largest[~clear] <= 0.5).all()
-    assert seen > 10
+    assert decided > 10
 
 
 def test_a_smaller_scale_is_noticed(exported):
@@ -87,8 +87,8 @@ def test_a_smaller_scale_is_noticed(exported):
     words = check_words(model, 6)
     passes = observe_passes(model, "predictor", words)
     scale = logit_scale(passes, model, "predictor")
-    done = passes[0]
-    clear = decisions(done.logits, mask_of(model, "predictor")).clear
-    logits = np.delete(done.logits, mask_of(model, "predictor"), axis=-1)[clear] / model.precision.one
+    observed = passes[0]
+    clear = decisions(observed.logits, mask_of(model, "predictor")).clear
+    logits = np.delete(observed.logits, mask_of(model, "predictor"), axis=-1)[clear] / model.precision.one
     assert (tops(logits * scale, np.float64) == 1.0).all()
     assert (tops(logits * scale / 4, np.float64) < 1.0).all()

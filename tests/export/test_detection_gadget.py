@@ -21,7 +21,7 @@ def least_that_saturates(precision):
 
 
 def average(scores, values, precision):
-    """What the head copies: SUM of [exp/Z]·value."""
+    """Return the output of the head: SUM of [exp/Z]·value."""
     powers = exp(np.asarray(scores), precision)
     Z = total(powers, precision)
     return int(total(multiply(divide(powers, Z, precision), np.asarray(values), precision), precision))
@@ -29,7 +29,7 @@ def average(scores, values, precision):
 
 @pytest.mark.parametrize("p", P)
 def test_the_value_column_after_eq(p):
-    """All four kinds of row, as integers: what the closure over any number of rows is made of."""
+    """The four kinds of rows, as integers: the base of the argument for any number of rows."""
     precision = Precision(p)
     c, bound, one = least_that_saturates(precision), precision.bound, precision.one
     seen_one, seen_zero = add(0, c, precision), 0
@@ -38,14 +38,14 @@ def test_the_value_column_after_eq(p):
     assert powers[:2] == [bound, one]
     assert powers[3] == 0
     assert (powers[2] == 0) == (p >= 2)
-    # [B/2] in place of c, as the bridge has it
+    # [B/2] in place of c, as in `real_transformer.detection_by_score`
     half = int(exp(np.array(add(-bound, precision.half_bound, precision)), precision))
     assert (half == 0) == (p >= 3)
 
 
 @pytest.mark.parametrize("p", P)
 def test_any_number_of_rows(p):
-    """Z saturates with the first visible 1, whatever stands before or after it; so the weight of a 1 is 1."""
+    """Z saturates with the first visible 1, whatever precedes or follows it; so the weight of a 1 is 1."""
     precision = Precision(p)
     c, one = least_that_saturates(precision), precision.one
     rng = np.random.default_rng(p)
@@ -53,8 +53,8 @@ def test_any_number_of_rows(p):
         for ones in (0, 1, 2, rows):
             values = np.zeros(rows, dtype=np.int64)
             values[rng.permutation(rows)[: min(ones, rows)]] = one
-            found = average(np.where(values > 0, c, 0), values, precision)
-            assert found == min(precision.bound, one * int((values > 0).sum()))
+            result = average(np.where(values > 0, c, 0), values, precision)
+            assert result == min(precision.bound, one * int((values > 0).sum()))
 
 
 @pytest.mark.parametrize(("p", "copies"), [(1, 3), (2, 2), (3, 2)])

@@ -1,4 +1,4 @@
-"""`unmask export`: what it prints, and one sentence for each thing that a user can get wrong."""
+"""`unmask export`: what it prints, and one error message for each mistake of a user."""
 
 import hashlib
 import json
@@ -58,11 +58,11 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("options", "sentence"), WRONG)
-def test_what_a_kind_has_not(options, sentence, folder, unmask, tmp_path):
+@pytest.mark.parametrize(("options", "message"), WRONG)
+def test_what_a_kind_has_not(options, message, folder, unmask, tmp_path):
     code, out, err = unmask("export", folder, *options, "--out", tmp_path / "out")
     assert (code, out) == (2, "")
-    assert sentence in err
+    assert message in err
     assert len(err.splitlines()) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["abb"]
 
@@ -109,10 +109,10 @@ def test_a_place_that_cannot_be_written(folder, unmask):
 @pytest.mark.parametrize(("kind", "form"), [("mdm", "bert"), ("cot", "gpt2"), ("mdm", "torch"), ("plt", "torch")])
 def test_the_estimate(kind, form, exported):
     model, folder, _ = exported("group:S3", kind, form, length=8)
-    taken = sum(tensor.size for file in folder.glob("*.safetensors") for tensor in load_file(file).values())
-    parts = ["predictor"] if form == "bert" else list(model.transformers)
+    actual = sum(tensor.size for file in folder.glob("*.safetensors") for tensor in load_file(file).values())
+    names = ["predictor"] if form == "bert" else list(model.transformers)
     count = export_model.dense_numbers if form == "torch" else export_model.stock_numbers
-    assert 0.5 < sum(count(model.transformers[part]) for part in parts) / taken < 2
+    assert 0.5 < sum(count(model.transformers[name]) for name in names) / actual < 2
 
 
 def test_a_model_that_does_not_fit():
@@ -140,14 +140,14 @@ def test_memory_stays_below_the_estimate(kind, form, exact):
     """Of what NumPy and Python allocate, which is all of an export."""
     model = compile_problem("group:S3", kind, length=8)
     export_files(model, form, exact=exact)  # what is imported and cached is not counted
-    parts = ["predictor"] if kind == "mdm" and form != "torch" else list(model.transformers)
+    names = ["predictor"] if kind == "mdm" and form != "torch" else list(model.transformers)
     tracemalloc.start()
     try:
         export_files(model, form, exact=exact)
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert most < export_model.export_memory(model, form, parts, word_count(model))
+    assert most < export_model.export_memory(model, form, names, word_count(model))
 
 
 # `unmask export --collection`: folders, an index, and checksums that are right.

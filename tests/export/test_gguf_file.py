@@ -32,24 +32,24 @@ def softmax(x):
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
-def solved(engine, head, report, drawn, padding, mask):
+def solved(engine, head, report, word_answers, padding, mask):
     """The share of words with the right answer, and the largest number of passes."""
-    right, most = 0, 0
-    for word, answer in drawn:
+    correct, most = 0, 0
+    for word, answer in word_answers:
         tokens, passes = [*engine.tokens(word), *[mask] * padding], 0
         first = len(tokens) - padding
         while mask in tokens[first:]:
             chance = softmax(engine.rows(tokens) if head is None else engine.rows(tokens) @ head.T)
-            sure = [i for i in range(first, len(tokens)) if tokens[i] == mask and chance[i].max() > 0.9]
-            if not sure:
+            confident = [i for i in range(first, len(tokens)) if tokens[i] == mask and chance[i].max() > 0.9]
+            if not confident:
                 break
-            for i in sure:
+            for i in confident:
                 tokens[i] = int(chance[i].argmax())
             passes += 1
         names = report["names"]
-        right += (names[tokens[-1]] == report["accept"]) == answer and mask not in tokens
+        correct += (names[tokens[-1]] == report["accept"]) == answer and mask not in tokens
         most = max(most, passes)
-    return right / len(drawn), most
+    return correct / len(word_answers), most
 
 
 @in_llama_cpp
@@ -58,16 +58,16 @@ def solved(engine, head, report, drawn, padding, mask):
 )
 def test_a5_in_llama_cpp(arch, dtype, exported):
     model, folder, report = exported("group:A5", "mdm", "gguf", length=16, gguf=GgufChoice(arch, dtype))
-    drawn = a5_words(model.input_symbols, 16, 4, seed=41)
+    word_answers = a5_words(model.input_symbols, 16, 4, seed=41)
     head = load_file(folder / "lm_head.safetensors")["lm_head.weight"] if arch == "eurobert" else None
     engine = llama_cpp.LlamaCpp(folder / "model.gguf", rows=report["max_rows"], embeddings=arch == "eurobert")
     try:
         assert engine.lib.llama_model_is_diffusion(engine.model) is (arch in ("llada", "dream"))
         mask = engine.lib.llama_vocab_mask(engine.vocabulary)
         assert report["tokens"][mask] == "[MASK]"
-        assert solved(engine, head, {**report, "names": report["tokens"]}, drawn, 15, mask) == (1.0, 4)
+        assert solved(engine, head, {**report, "names": report["tokens"]}, word_answers, 15, mask) == (1.0, 4)
         if dtype == "f32":  # the pass in NumPy, which the check at export uses
-            tokens = [*engine.tokens(drawn[0][0]), *[mask] * 15]
+            tokens = [*engine.tokens(word_answers[0][0]), *[mask] * 15]
             rows = engine.rows(tokens) if head is None else engine.rows(tokens) @ head.T
             written = read_back((folder / "model.gguf").read_bytes(), _with_head(head), arch)
             expected = rope_passes(written)(np.array([tokens]))[0]
@@ -110,13 +110,13 @@ def test_a_regex_whose_slots_have_names_made_of_letters(exported):
     _, folder, report = exported("(ab|ba)*", "mdm", "gguf", length=6)
     assert {"a", "b", "ab", "ba"} <= set(report["tokens"])
     words = ["".join(word) for word in itertools.product("ab", repeat=6)]
-    drawn = [(word, re.fullmatch("(ab|ba)*", word) is not None) for word in [*words, "ab1aba", "abé mm"]]
+    word_answers = [(word, re.fullmatch("(ab|ba)*", word) is not None) for word in [*words, "ab1aba", "abé mm"]]
     mask, read = report["tokens"].index("[MASK]"), Tokenizer.from_file(str(folder / "tokenizer.json"))
     engine = llama_cpp.LlamaCpp(folder / "model.gguf", rows=report["max_rows"])
     try:
         assert [engine.tokens(word) for word in words] == [read.encode(word).ids for word in words]
         engine.tokens = lambda word: read.encode(word).ids
-        assert solved(engine, None, {**report, "names": report["tokens"]}, drawn, 5, mask) == (1.0, 3)
+        assert solved(engine, None, {**report, "names": report["tokens"]}, word_answers, 5, mask) == (1.0, 3)
     finally:
         engine.close()
 
@@ -211,14 +211,14 @@ def test_rows_of_halves_and_of_neighbours():
 @pytest.mark.parametrize("arch", ["llada", "dream"])
 def test_swapped_halves_are_refused(arch, monkeypatch):
     turns = ("dream",) if arch == "dream" else ()
-    tensors = gguf_module._named
+    tensors = gguf_module._gguf_tensors
 
     def swapped(weights, name):
         with monkeypatch.context() as patch:
             patch.setattr(gguf_module, "TURNS_NEIGHBOURS", turns)
             return tensors(weights, name)
 
-    monkeypatch.setattr(gguf_module, "_named", swapped)
+    monkeypatch.setattr(gguf_module, "_gguf_tensors", swapped)
     with pytest.raises(ExportDisagreement, match="computes a wrong position"):
         export_files(compile_problem("(a|b)*abb", "mdm", length=6), "gguf", gguf=GgufChoice(arch))
 

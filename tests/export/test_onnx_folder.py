@@ -22,14 +22,14 @@ def words_of(model, count, seed=90):
 @pytest.mark.parametrize("kind", KINDS)
 def test_plain_passes_decide_as_f_p(kind, exported, outside):
     model, folder, report = exported("(a|b)*abb", kind, "onnx", length=7)
-    for done in observe_passes(model, report["part"], words_of(model, 6))[:6]:
-        (logits,) = outside("onnx_pass", folder=folder, inputs=done.tokens.tolist())
-        logits = np.array(logits)[:, done.rows[0] : done.rows[1]]
+    for observed in observe_passes(model, report["part"], words_of(model, 6))[:6]:
+        (logits,) = outside("onnx_pass", folder=folder, inputs=observed.tokens.tolist())
+        logits = np.array(logits)[:, observed.rows[0] : observed.rows[1]]
         without = mask_of(model, report["part"])
         if without is not None:
             logits[..., without] = -np.inf
-        right = decisions(done.logits, without)
-        assert (logits.argmax(axis=-1) == right.symbol)[right.clear].all()
+        expected = decisions(observed.logits, without)
+        assert (logits.argmax(axis=-1) == expected.symbol)[expected.clear].all()
 
 
 @pytest.mark.parametrize("precision", [1, 2, 7, 8])
@@ -38,9 +38,9 @@ def test_exact_passes_of_random_weights(kind, precision, outside, tmp_path):
     model = random_model(60 + precision, kind, 3, precision=precision, stochastic=False, engine=FastEngine())
     files, report = export_files(model, "onnx", exact=True)
     folder = write_new_folder(files, tmp_path / "onnx")
-    for done in observe_passes(model, report["part"], words_of(model, 2))[:3]:
-        logits, zero_rows = outside("onnx_pass", folder=folder, inputs=done.tokens.tolist())
-        assert np.array_equal(np.array(logits)[:, done.rows[0] : done.rows[1]], done.logits)
+    for observed in observe_passes(model, report["part"], words_of(model, 2))[:3]:
+        logits, zero_rows = outside("onnx_pass", folder=folder, inputs=observed.tokens.tolist())
+        assert np.array_equal(np.array(logits)[:, observed.rows[0] : observed.rows[1]], observed.logits)
         assert zero_rows == [0]
 
 
@@ -55,23 +55,23 @@ def test_the_program_on_the_card_answers(kind, exact, exported, outside):
     """Onnxruntime, NumPy and export.json; `m` and `1` are typed as letters, and are the mask and an answer as well."""
     _, folder, _ = exported("(a|b)*abb", kind, "onnx", length=7, exact=exact)
     words = ["ababbbb", "aaaaabb", "bababba", "bbbbabb", "aaaaamb", "1aaaabb"]
-    said = ["accepted" if re.fullmatch("(a|b)*abb", word) else "rejected" for word in words]
-    assert [line.split()[1] for line in outside("card", folder=folder, words=words).splitlines()] == said
+    expected = ["accepted" if re.fullmatch("(a|b)*abb", word) else "rejected" for word in words]
+    assert [line.split()[1] for line in outside("card", folder=folder, words=words).splitlines()] == expected
 
 
 def test_letters_that_are_symbols_of_slots(exported, outside):
     _, folder, report = exported("[01]*m?", "mdm", "onnx", length=5)
     assert {report["mask"], report["accept"], report["reject"]} <= set("M01")
     words = ["01101", "0110m", "0110M", "00000", "mm000"]
-    said = ["accepted" if re.fullmatch("[01]*m?", word) else "rejected" for word in words]
-    assert [line.split()[1] for line in outside("card", folder=folder, words=words).splitlines()] == said
+    expected = ["accepted" if re.fullmatch("[01]*m?", word) else "rejected" for word in words]
+    assert [line.split()[1] for line in outside("card", folder=folder, words=words).splitlines()] == expected
 
 
 def test_symbols_of_several_letters_and_values(exported, outside):
     model, folder, _ = exported("group:A5", "mdm", "onnx", length=16)
-    drawn = a5_words(model.input_symbols, 16, 6, seed=4)
-    told = outside("card", folder=folder, words=[word for word, _ in drawn]).splitlines()
-    assert [line.endswith("accepted") for line in told] == [right for _, right in drawn]
+    word_answers = a5_words(model.input_symbols, 16, 6, seed=4)
+    lines = outside("card", folder=folder, words=[word for word, _ in word_answers]).splitlines()
+    assert [line.endswith("accepted") for line in lines] == [answer for _, answer in word_answers]
     _, folder, _ = exported("expr:(a+b)*c", "mdm", "onnx")
     assert outside("card", folder=folder, words=["(4+5)*2=", "(0+1)*7="]).split() == ["18", "7"]
 

@@ -40,14 +40,14 @@ def measured(exported, tmp_path):
             if not (Path(FOLDER or "") / file).exists():
                 pytest.skip(f"UNMASK_PUBLISHED has no {file}")
         model, folder, _ = exported("group:A5", "mdm", FORMS[job], length=16, order=order)
-        drawn = tmp_path / "words.json"
-        drawn.write_text(json.dumps(a5_words(model.input_symbols, 16, COUNT, seed=51)))
+        words_file = tmp_path / "words.json"
+        words_file.write_text(json.dumps(a5_words(model.input_symbols, 16, COUNT, seed=51)))
         python = sys.executable if job == "dllm" else Path(FOLDER) / NEEDS[job][-1]
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-        command = [python, "-I", PROGRAM, job, Path(FOLDER).absolute(), folder, drawn]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-3000:]
-        return {name: tuple(found) for name, found in json.loads(done.stdout.splitlines()[-1]).items()}
+        command = [python, "-I", PROGRAM, job, Path(FOLDER).absolute(), folder, words_file]
+        process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert process.returncode == 0, process.stderr[-3000:]
+        return {name: tuple(score) for name, score in json.loads(process.stdout.splitlines()[-1]).items()}
 
     return measure
 
@@ -72,10 +72,10 @@ def test_llada(measured):
 
 def test_llada_in_the_reversed_order(measured):
     """A block must hold what its slots read: with the answer in the first slot, smaller blocks are filled too early."""
-    found = measured("llada", "reversed")
+    results = measured("llada", "reversed")
     for cache in ("", "_with_prefix_cache", "_with_dual_cache"):
-        assert found[f"Fast-dLLM{cache}, block 16"] == (COUNT, 4)
-        assert found[f"Fast-dLLM{cache}, block 8"][0] == HALF
+        assert results[f"Fast-dLLM{cache}, block 16"] == (COUNT, 4)
+        assert results[f"Fast-dLLM{cache}, block 8"][0] == HALF
 
 
 def test_dream(measured):
@@ -85,9 +85,9 @@ def test_dream(measured):
 
 def test_dream_in_the_reversed_order(measured):
     """Fast-dLLM's loop for Dream writes the first slot of a block before anything else; here that is the answer."""
-    found = measured("dream", "reversed")
-    assert found["Dream, threshold"] == (COUNT, 6)
-    assert {right for name, (right, _) in found.items() if "block" in name} == {HALF}
+    results = measured("dream", "reversed")
+    assert results["Dream, threshold"] == (COUNT, 6)
+    assert {correct for name, (correct, _) in results.items() if "block" in name} == {HALF}
 
 
 @pytest.mark.parametrize("order", ["heap", "reversed"])

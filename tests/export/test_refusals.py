@@ -1,4 +1,4 @@
-"""What would not decide as F_p does is refused at export: each repair is needed, each mutation is seen."""
+"""An export that decides differently from F_p is refused: each repair is needed, each mutation is noticed."""
 
 import numpy as np
 import pytest
@@ -68,13 +68,13 @@ def test_a_conversion_that_leans_on_saturation():
 
 
 def shifted(name):
-    """The writers, with one tensor rolled by one row."""
+    """Return a decorator of a writer that rolls one tensor by one row."""
 
     def spoiled(write):
         def written(*arguments, **options):
-            made = write(*arguments, **options)
-            made.tensors[name] = np.roll(made.tensors[name], 1, axis=0)
-            return made
+            checkpoint = write(*arguments, **options)
+            checkpoint.tensors[name] = np.roll(checkpoint.tensors[name], 1, axis=0)
+            return checkpoint
 
         return written
 
@@ -125,9 +125,9 @@ def test_the_least_change_that_decides(monkeypatch):
     model = compile_problem("(a|b)*abb", "mdm", length=8)
 
     def flat(*arguments, **options):
-        made = bert(*arguments, **options)
-        made.tensors["bert.embeddings.LayerNorm.weight"][:] = 1
-        return made
+        checkpoint = bert(*arguments, **options)
+        checkpoint.tensors["bert.embeddings.LayerNorm.weight"][:] = 1
+        return checkpoint
 
     monkeypatch.setattr(bert_gpt2_albert, "bert", flat)
     with pytest.raises(ExportDisagreement):
@@ -135,7 +135,7 @@ def test_the_least_change_that_decides(monkeypatch):
 
 
 def test_detection_by_finer_thresholds(monkeypatch):
-    """Where a head detects very many values it stays one; THRESH then has 1/rows for 2^-p."""
+    """A head that detects too many values is not split; THRESH then has 1/rows for 2^-p."""
     monkeypatch.setattr("unmask.export.real_transformer.MOST_HEADS", 0)
     _, report = export_files(compile_problem("expr:(a+b)*c", "mdm"), "bert")
     assert "thresholds of 1/rows" in report["repairs"]

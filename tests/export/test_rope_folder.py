@@ -1,4 +1,4 @@
-"""RMSNorm, RoPE and SwiGLU: EuroBERT, Llama and Qwen2 folders in the hands of stock transformers, on our own words."""
+"""RMSNorm, RoPE and SwiGLU: EuroBERT, Llama and Qwen2 folders run by stock transformers."""
 
 import itertools
 import json
@@ -21,31 +21,31 @@ from unmask.export.rope_transformer import RopeChoice
 AUTO = {"eurobert": "AutoModelForMaskedLM", "llama": "AutoModelForCausalLM", "qwen2": "AutoModelForCausalLM"}
 
 
-def solves(done, drawn, slot=-1):
-    return [slots[slot] == "1" for slots in done["slots"]] == [right for _, right in drawn]
+def solves(filled, word_answers, slot=-1):
+    return [slots[slot] == "1" for slots in filled["slots"]] == [answer for _, answer in word_answers]
 
 
 @pytest.mark.parametrize("form", AUTO)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_a5_in_every_stock_class_and_number_format(form, dtype, exported, outside):
     model, folder, report = exported("group:A5", "mdm", form, length=16)
-    drawn = a5_words(model.input_symbols, 16, 8, seed=31)
-    words = [word for word, _ in drawn]
-    done = outside("fill", folder=folder, words=words, padding=15, auto=AUTO[form], dtype=dtype)
-    assert solves(done, drawn)
-    assert done["passes"] == 4
+    word_answers = a5_words(model.input_symbols, 16, 8, seed=31)
+    words = [word for word, _ in word_answers]
+    filled = outside("fill", folder=folder, words=words, padding=15, auto=AUTO[form], dtype=dtype)
+    assert solves(filled, word_answers)
+    assert filled["passes"] == 4
     assert min(report["margins"].values()) > 7.4
 
 
 def test_spare_rows_and_left_pads(exported, outside):
     model, folder, _ = exported("group:A5", "mdm", "llama", length=16)
-    drawn = a5_words(model.input_symbols, 16, 6, seed=32)
-    words = [word for word, _ in drawn]
+    word_answers = a5_words(model.input_symbols, 16, 6, seed=32)
+    words = [word for word, _ in word_answers]
     for options in ({"spare": 32}, {"spare": 1}, {"left_pads": 5}):
-        done = outside("fill", folder=folder, words=words, padding=15, auto=AUTO["llama"], **options)
-        assert solves(done, drawn)
-        assert done["passes"] == 4
-        assert done["spare"] == (["[EOS]"] if "spare" in options else [])
+        filled = outside("fill", folder=folder, words=words, padding=15, auto=AUTO["llama"], **options)
+        assert solves(filled, word_answers)
+        assert filled["passes"] == 4
+        assert filled["spare"] == (["[EOS]"] if "spare" in options else [])
 
 
 def test_a_causal_mask_is_noticed_in_the_reversed_order_alone(exported, outside):
@@ -55,10 +55,10 @@ def test_a_causal_mask_is_noticed_in_the_reversed_order_alone(exported, outside)
         ("reversed", False, True),
     ):
         model, folder, report = exported("group:A5", "mdm", "llama", length=16, order=order)
-        drawn = a5_words(model.input_symbols, 16, 8, seed=33)
-        words = [word for word, _ in drawn]
-        done = outside("fill", folder=folder, words=words, padding=15, auto=AUTO["llama"], is_causal=causal)
-        assert solves(done, drawn, report["answer_slot"]) is solved
+        word_answers = a5_words(model.input_symbols, 16, 8, seed=33)
+        words = [word for word, _ in word_answers]
+        filled = outside("fill", folder=folder, words=words, padding=15, auto=AUTO["llama"], is_causal=causal)
+        assert solves(filled, word_answers, report["answer_slot"]) is solved
     assert (report["answer_slot"], report["order"][-1], report["slots"][:2]) == (0, [0], [14, 13])
 
 
@@ -71,11 +71,11 @@ def test_a_pipeline_of_diffusers(form, order, block, passes, exported, outside):
     pytest.importorskip("diffusers", reason="diffusers is not installed")
     options = {} if order is None else {"order": order}
     model, folder, report = exported("group:A5", "mdm", form, length=16, **options)
-    drawn = a5_words(model.input_symbols, 16, 4, seed=42)
-    words, auto = [word for word, _ in drawn], AUTO.get(form, "AutoModelForMaskedLM")
-    done = outside("pipeline", folder=folder, words=words, auto=auto, gen_length=15, block_length=block)
-    assert solves(done, drawn, report["answer_slot"])
-    assert done["passes"] == passes
+    word_answers = a5_words(model.input_symbols, 16, 4, seed=42)
+    words, auto = [word for word, _ in word_answers], AUTO.get(form, "AutoModelForMaskedLM")
+    filled = outside("pipeline", folder=folder, words=words, auto=auto, gen_length=15, block_length=block)
+    assert solves(filled, word_answers, report["answer_slot"])
+    assert filled["passes"] == passes
 
 
 def test_the_order_that_skips_levels(exported, outside):
@@ -84,9 +84,9 @@ def test_the_order_that_skips_levels(exported, outside):
     assert report["order"] == [[*range(8)], [*range(10, 14)], [8, 9], [14]]
     rng = random.Random(39)
     letters = [rng.choices(model.input_symbols, k=16) for _ in range(8)]
-    done = outside("fill", folder=folder, words=[" ".join(w) for w in letters], padding=15, auto=AUTO["eurobert"])
-    assert [slots[-1] == "1" for slots in done["slots"]] == [run_word(model, word).accepted for word in letters]
-    assert done["passes"] == 4
+    filled = outside("fill", folder=folder, words=[" ".join(w) for w in letters], padding=15, auto=AUTO["eurobert"])
+    assert [slots[-1] == "1" for slots in filled["slots"]] == [run_word(model, word).accepted for word in letters]
+    assert filled["passes"] == 4
 
 
 @pytest.mark.parametrize(
@@ -103,10 +103,10 @@ def test_levels_of_slots(problem, length, levels):
 def test_an_order_of_ones_own_in_bert(exported, outside):
     order = "3,0,2,1,6,5,4"
     model, folder, report = exported("group:A5", "mdm", "bert", length=8, order=order)
-    drawn = a5_words(model.input_symbols, 8, 8, seed=34)
-    done = outside("bert", folder=folder, words=[word for word, _ in drawn], padding=7)
-    assert solves(done, drawn, 4)
-    assert (done["passes"], report["answer_slot"]) == (3, 4)
+    word_answers = a5_words(model.input_symbols, 8, 8, seed=34)
+    filled = outside("bert", folder=folder, words=[word for word, _ in word_answers], padding=7)
+    assert solves(filled, word_answers, 4)
+    assert (filled["passes"], report["answer_slot"]) == (3, 4)
     assert report["order"] == [[0, 1, 2, 3], [5, 6], [4]]
 
 
@@ -119,8 +119,8 @@ def test_regexes_against_re(pattern, form, exported, outside):
     rng = random.Random(35)
     words = ["".join(rng.choices(alphabet, k=7)) for alphabet in ("ab", "abcdxy01m ε") for _ in range(15)]
     words += ["aaaaabb", "xyyyyyy", "yxxxxxx", "aacc011", "bbbabbb"]
-    done = outside("fill", folder=folder, words=words, padding=report["padding"], auto=AUTO[form])
-    answers = [slots[-1] for slots in done["slots"]]
+    filled = outside("fill", folder=folder, words=words, padding=report["padding"], auto=AUTO[form])
+    answers = [slots[-1] for slots in filled["slots"]]
     assert answers == [report["accept" if re.fullmatch(pattern, word) else "reject"] for word in words]
 
 
@@ -145,8 +145,8 @@ def test_grammars_on_every_word(rules, form, exported, outside, tmp_path_factory
     _, folder, report = exported(f"cfg:{file}", "mdm", form, length=6)
     words = ["".join(word) for word in itertools.product(letters, repeat=6)]
     auto = AUTO.get(form, "AutoModelForMaskedLM")
-    done = outside("fill", folder=folder, words=words, padding=report["padding"], auto=auto)
-    answers = [slots[-1] for slots in done["slots"]]
+    filled = outside("fill", folder=folder, words=words, padding=report["padding"], auto=auto)
+    answers = [slots[-1] for slots in filled["slots"]]
     assert answers == [report["accept" if accepts(word) else "reject"] for word in words]
     assert report["agreement"]["least_margin"] > 7.49
 
@@ -168,17 +168,19 @@ def test_other_problems_kinds_and_precisions(problem, kind, length, precision, e
     if problem.startswith("expr"):
         letters = [list(f"({a}+{b})*{c}=") for a, b, c in (rng.choices(range(10), k=3) for _ in range(12))]
     words = [" ".join(word) for word in letters]
-    sure = 0.9 if kind != "topk" else 0.5
-    done = outside("fill", folder=folder, words=words, padding=model.padding, auto=AUTO["eurobert"], threshold=sure)
+    threshold = 0.9 if kind != "topk" else 0.5
+    filled = outside(
+        "fill", folder=folder, words=words, padding=model.padding, auto=AUTO["eurobert"], threshold=threshold
+    )
     outputs = [run_word(model, word).output[-1] for word in letters]
     names = {model.accept: report["accept"], model.reject: report["reject"]}
-    assert [slots[-1] for slots in done["slots"]] == [names.get(symbol, symbol) for symbol in outputs]
+    assert [slots[-1] for slots in filled["slots"]] == [names.get(symbol, symbol) for symbol in outputs]
 
 
 def test_a_planner(exported, outside):
     model, folder, _ = exported("group:S3", "mdm", "eurobert", length=8, part="planner")
-    asked = outside("planner", folder=folder, words=["e e e e e e e e"], padding=model.padding)
-    assert asked == [[0, 1, 2, 3]]
+    slots = outside("planner", folder=folder, words=["e e e e e e e e"], padding=model.padding)
+    assert slots == [[0, 1, 2, 3]]
 
 
 def test_a_chain_of_thought_as_a_causal_llama(exported, outside):
@@ -219,8 +221,8 @@ def test_stock_values_of_published_models(theta, head_dim, exported, outside):
     assert config["hidden_size"] == config["num_attention_heads"] * config["head_dim"]
     rng = random.Random(38)
     letters = [rng.choices(model.input_symbols, k=16) for _ in range(8)]
-    done = outside("fill", folder=folder, words=[" ".join(w) for w in letters], padding=15, auto=AUTO["llama"])
-    assert [slots[-1] == "1" for slots in done["slots"]] == [run_word(model, word).accepted for word in letters]
+    filled = outside("fill", folder=folder, words=[" ".join(w) for w in letters], padding=15, auto=AUTO["llama"])
+    assert [slots[-1] == "1" for slots in filled["slots"]] == [run_word(model, word).accepted for word in letters]
     assert report["margins"]["float32"] > 7.4
 
 
@@ -239,10 +241,12 @@ def test_a_beta_that_is_too_small_for_positions(monkeypatch):
 
 @pytest.mark.parametrize(("coarser", "message"), [(64, r"with only \d+% of its margin"), (256, "disagrees with F_2")])
 def test_a_beta_that_is_too_small_for_the_model(coarser, message, monkeypatch):
-    """β = 4 and β = 1 in the layers of the model; those of positions keep theirs."""
+    """β = 4 and β = 1 in the layers of the model; the position layers keep their β."""
     whole = rope_folder.rope_form
     monkeypatch.setattr(
-        rope_folder, "rope_form", lambda *given, grid, **more: whole(*given, grid=grid * coarser, **more)
+        rope_folder,
+        "rope_form",
+        lambda *arguments, grid, **keywords: whole(*arguments, grid=grid * coarser, **keywords),
     )
     with pytest.raises(ExportDisagreement, match=message):
         exports()
@@ -294,7 +298,7 @@ def test_a_shifted_tensor(name, monkeypatch):
 
 
 def test_a_visible_spare_row(monkeypatch):
-    """Without the score that hides them, spare rows are read, or predict something else than [EOS]."""
+    """Without the score that hides them, spare rows are read, or predict a token other than [EOS]."""
     monkeypatch.setattr("unmask.export.stock_architecture.hiding_score", lambda _: 0.0)
     with pytest.raises(ExportDisagreement):
         exports("bert")
@@ -336,10 +340,10 @@ def test_a_model_too_large(unmask, tmp_path):
 
 def test_rounding_to_bfloat16_against_torch():
     torch = pytest.importorskip("torch")
-    drawn = np.random.default_rng(0).normal(size=4096) * 10.0 ** np.arange(-20, 20).repeat(103)[:4096]
-    drawn = np.append(drawn, [0.0, -0.0, 1 + 2.0**-8, 1 + 3 * 2.0**-8, -8192.0, -1e4]).astype(np.float32)
+    values = np.random.default_rng(0).normal(size=4096) * 10.0 ** np.arange(-20, 20).repeat(103)[:4096]
+    values = np.append(values, [0.0, -0.0, 1 + 2.0**-8, 1 + 3 * 2.0**-8, -8192.0, -1e4]).astype(np.float32)
     for dtype in ("bfloat16", "float16"):
         with np.errstate(over="ignore"):
-            expected = torch.from_numpy(drawn).to(getattr(torch, dtype)).float().numpy()
-            assert np.array_equal(rounding(dtype)(drawn), expected)
+            expected = torch.from_numpy(values).to(getattr(torch, dtype)).float().numpy()
+            assert np.array_equal(rounding(dtype)(values), expected)
     assert rounding("bfloat16")(np.float32([-8192, -1e4])).tolist() == [-8192, -9984]

@@ -78,8 +78,8 @@ def test_nothing_to_attend_to_is_the_same_error():
 
 def test_on_the_command_line(unmask, tmp_path):
     unmask("compile", "(a|b)*abb", "--length", 4, "--to", "mdm", "--out", tmp_path / "m")
-    shown = [unmask("run", tmp_path / "m", "babb", "--engine", engine) for engine in ("torch", "fast")]
-    assert shown[0] == shown[1]
+    outputs = [unmask("run", tmp_path / "m", "babb", "--engine", engine) for engine in ("torch", "fast")]
+    assert outputs[0] == outputs[1]
     code, out, _ = unmask("verify", tmp_path / "m", "--engine", "torch", "--method", "sample", "--cases", 20, "--json")
     assert code == 0
     assert '"held"' in out

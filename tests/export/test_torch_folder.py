@@ -67,11 +67,11 @@ def test_a_word_that_the_model_does_not_read(exported, outside):
     _, folder, _ = exported("(a|b)*abb", "mdm", "torch", length=7)
     good, short, long, empty = outside("torch_refusal", folder=folder, words=["aaaaabb", "abb", "aaaaaabb", ""])
     assert good == [1, 7]
-    for said in (short, long, empty):
-        assert said.startswith("a word has 7 letters among ")
+    for message in (short, long, empty):
+        assert message.startswith("a word has 7 letters among ")
     _, folder, _ = exported("group:S3", "cot", "torch", length=3)
-    right, stranger, short = outside("torch_refusal", folder=folder, words=["e e (12)", "e e (14)", "e e"])
-    assert right == [1, 3]
+    shape, stranger, short = outside("torch_refusal", folder=folder, words=["e e (12)", "e e (14)", "e e"])
+    assert shape == [1, 3]
     assert stranger.endswith("not ['e', 'e', '(14)']")
     assert short.endswith("not ['e', 'e']")
 

@@ -2,7 +2,7 @@
 
 import re
 
-from lab_page import PAGES, REGION, RESULTS, TEXTS, filled, pictures
+from lab_page import PAGES, REGION, RESULTS, TEXTS, fill_page, pictures
 
 from unmask.lab.result_tables import TABLES
 from unmask.lab.settings import Config, Shape
@@ -15,7 +15,7 @@ def test_the_page_is_that_of_its_results():
     cells = read_results(RESULTS)
     for path in PAGES:
         page = path.read_text(encoding="utf-8")
-        assert filled(page, cells) == page
+        assert fill_page(page, cells) == page
     for name, picture in pictures(cells).items():
         assert (RESULTS.parent / name).read_text(encoding="utf-8") == picture
 
@@ -55,5 +55,5 @@ def test_no_measured_number_stands_elsewhere():
 
 
 def test_a_page_without_results_says_so():
-    page = filled(BOTH, [])
+    page = fill_page(BOTH, [])
     assert page.count("*Not run.*") == len(TABLES) + len(TEXTS) - 2

@@ -28,7 +28,7 @@ def test_value_and_depth_are_those_of_python(text, rng):
 @given(expressions(operators=4))
 def test_the_values_are_exactly_those_that_occur(text):
     problem = ExpressionProblem(f"{text} in -1..1")
-    words = (problem.written(x) for x in product((-1, 0, 1), repeat=len(problem.shape.operands)))
+    words = (problem.word_of(x) for x in product((-1, 0, 1), repeat=len(problem.shape.operands)))
     assert set(problem.values[-1].tolist()) == {python_value(word.removesuffix("=")) for word in words}
 
 

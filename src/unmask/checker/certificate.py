@@ -129,9 +129,9 @@ def letters_of_characters(
     for listed in (ranges, model_ranges):
         starts = [0, *(last + 1 for _, last, _ in listed)]
         complete = [first for first, *_ in listed] == starts[:-1] and starts[-1] == LAST_CODE_POINT + 1
-        need(complete and starts == sorted({*starts}), "characters are not all code points, in order")
-    need(all(k < len(maps) for *_, k in ranges), "a character leads to no column of the automaton")
-    need(all(name in numbers for *_, name in model_ranges), "a character is read as no input symbol")
+        need(complete and starts == sorted({*starts}), "ranges of characters are not all code points, in order")
+    need(all(k < len(maps) for *_, k in ranges), "a range of characters names no letter of the automaton")
+    need(all(name in numbers for *_, name in model_ranges), "the model reads a character as no input symbol")
     points = {first for first, *_ in (*ranges, *model_ranges)}
     return {(numbers[_entry_at(model_ranges, x)], maps[_entry_at(ranges, x)]) for x in points}
 

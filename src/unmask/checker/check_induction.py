@@ -47,7 +47,7 @@ def answer(model: Model, network: VariableNetwork, steps: Steps, cuts: Cuts) -> 
     """Run the model over variables; return the last slot after all steps: (label table, the symbol of each label)."""
     loops = {"plt": _looped, "cot": _chain, "pcot": _chain}
     last = loops.get(model.kind, _diffusion)(model, network, steps, cuts)
-    need(not cuts, "a row is cut where none should be")
+    need(not cuts, "a cut is listed that is never reached")
     return last
 
 
@@ -57,7 +57,7 @@ def _looped(model: Model, network: VariableNetwork, steps: Steps, cuts: Cuts) ->
     first, last = transformer.loop or (0, 0)
     tokens = _input_tokens(model, network) + _constant_tokens(model, network, model.pad, model.padding)
     ends = range(last - 1, first + (last - first) * model.steps, last - first) if first < last else ()
-    need(len(cuts) >= len(ends) * len(tokens), "a row is cut to no variable after a turn of the loop")
+    need(len(cuts) >= len(ends) * len(tokens), "a row is cut to no variable after an iteration of the loop")
     need(len(ends) * (last - first) <= MOST_LAYERS, f"the loop has more than {MOST_LAYERS:,} layers when unrolled")
     layers = [*range(first), *[*range(first, last)] * len(ends), *range(last, len(transformer.layers))]
     targets = range(len(tokens) - model.answer_rows, len(tokens))
@@ -75,7 +75,7 @@ def _chain(model: Model, network: VariableNetwork, steps: Steps, cuts: Cuts) -> 
         row_tokens = tokens + _constant_tokens(model, network, model.mask, block)
         targets = range(len(row_tokens) - (block or 1), len(row_tokens))
         logits = tables.logits(row_tokens, layers, targets, cuts)
-        need(len(claimed) == len(targets), "a step has another number of slots than the model")
+        need(len(claimed) == len(targets), "a step lists another number of slots than the model has")
         for k, v in zip(targets, claimed, strict=True):
             labels, row = logits[k]
             tokens.append(_replaced_by_variable(network, [(labels, row.argmax(axis=1))], lambda symbol: symbol, v))
@@ -88,7 +88,7 @@ def _diffusion(model: Model, network: VariableNetwork, steps: Steps, cuts: Cuts)
     for t, claimed in enumerate(steps):
         taken, symbols = _chosen(model, network, _input_tokens(model, network) + canvas, slots, cuts, mask)
         before, canvas = canvas, []
-        need(len(claimed) == len(slots), "a step has another number of slots than the model")
+        need(len(claimed) == len(slots), "a step lists another number of slots than the model has")
         for k, old, v in zip(slots, before, claimed, strict=True):
             sources = [taken[k], symbols[k], old] if k in symbols else [old]
             if model.kind == "smdm" and k in symbols:
@@ -171,11 +171,13 @@ class CheckedAutomaton:
         maps, reached = form.letter_maps(claimed.delta), {0}
         for _ in range(model.length):
             reached = {q for state in reached for q in claimed.delta[state]}
+        has_answer = [accepts is not None for accepts in self.accepting]
         need(
-            [a is not None for a in self.accepting] == [q in reached for q in range(self.states)],
-            "accepting does not have one entry for each state, or is null for other states than those no word ends in",
+            has_answer == [q in reached for q in range(self.states)],
+            "accepting does not fit the states in which words end",
         )
-        need((claimed.tokens is None) != (claimed.characters is None), "words are made of tokens, or of characters")
+        one_kind = (claimed.tokens is None) != (claimed.characters is None)
+        need(one_kind, "the automaton reads neither tokens nor characters, or both")
         self.letters = self._letters(claimed, maps, model)
         """(number of the model's input symbol, map) of every letter."""
 
@@ -184,12 +186,12 @@ class CheckedAutomaton:
         if ranges is not None:
             if model.characters is None or not model.length:
                 raise Refused("the automaton reads characters, but the model does not")
-            need(all(a[2] != b[2] for a, b in pairwise(ranges)), "two neighbouring ranges of characters are one letter")
+            need(all(a[2] != b[2] for a, b in pairwise(ranges)), "neighbouring ranges of characters are one letter")
             in_order = [*dict.fromkeys(k for *_, k in ranges)] == [*range(len(maps))]
-            need(in_order and len({*maps}) == len(maps), "letters are not numbered as they occur, or two are the same")
+            need(in_order and len({*maps}) == len(maps), "letters are not in order of occurrence, or equal")
             return form.letters_of_characters(ranges, model.characters, maps, numbers)
         if not model.length:
-            need(not claimed.tokens and not maps and self.states == 1, "the empty word has no letters, and one state")
+            need(not claimed.tokens and not maps and self.states == 1, "for N = 0 there are letters or several states")
             return set()
         need(model.characters is None, "the model reads characters, but the automaton does not")
         return form.letters_of_tokens(claimed.tokens or [], maps, numbers)
@@ -212,12 +214,12 @@ class Induction:
             has_none = claimed.pairs is None and claimed.interval is None
             factors, _ = ([], None) if interval is None else self._factors(parents, *interval)
             may_have_none = interval is None or prod(map(len, factors)) > MOST_COMBINATIONS
-            need(has_none and may_have_none, f"{name} has pairs, or none, where it should not")
+            need(has_none and may_have_none, f"{name} lists pairs where it must not, or lists none where it must")
             return 0
-        need(claimed.interval == interval, f"{name} is over the letters {interval[0]} to {interval[1] - 1}")
+        need(claimed.interval == interval, f"the interval of {name} is not {interval[0]} to {interval[1]}")
         expected = {(int(table[values]), image) for values, image in self.over(parents, *interval, name)}
         pairs = with_maps(claimed.pairs, images, name)
-        need(expected == {*pairs}, f"the pairs of {name} are not those that the pairs of its parents lead to")
+        need(expected == {*pairs}, f"the pairs of {name} are not those that follow from the pairs of its parents")
         self._claims[v] = *interval, pairs
         return len(pairs)
 
@@ -238,7 +240,7 @@ class Induction:
 
     def over(self, parents: Sequence[int], first: int, last: int, name: str) -> Iterable[tuple[tuple[int, ...], Map]]:
         """Yield (values of the parents, map of the letters first … last - 1) for every combination of their pairs."""
-        need(not parents or self._interval(parents) is not None, f"{name} reads two variables over one letter")
+        need(not parents or self._interval(parents) is not None, f"{name} reads one letter twice")
         factors, index = self._factors(parents, first, last)
         need(prod(map(len, factors)) <= MOST_COMBINATIONS, f"{name} has too many combinations of pairs")
         for combination in product(*factors):
@@ -263,24 +265,22 @@ class Induction:
 
 def with_maps(pairs: list[form.Pair], images: list[Map], name: str) -> Pairs:
     """Return the pairs with maps in place of their numbers; refuse pairs that are not in order or name no element."""
-    need(pairs == sorted({*pairs}), f"the pairs of {name} are not in order, or one is there twice")
+    need(pairs == sorted({*pairs}), f"the pairs of {name} are not in order, or one is listed twice")
     need(all(element < len(images) for _, element in pairs), f"{name} has a pair with an element that is not listed")
     return [(value, images[element]) for value, element in pairs]
 
 
 def check(document: Any, model: Model, tick: Callable[[], None] = lambda: None) -> str:
-    """Return a description of what was checked; raise Refused if the certificate does not prove its claim.
-
-    `tick` is called regularly, so that a caller can stop the check.
-    """
+    """Return a description of what was checked, or raise Refused; `tick` is called regularly and may stop the check."""
     claimed = read_induction(document)
     need(claimed.model == content_hash(model), "the certificate is about other weights: the hashes differ")
     automaton, variables = CheckedAutomaton(claimed.automaton, model), claimed.variables
     images = [tuple(word_map) for word_map in claimed.elements]
     used = {element for pairs in (claimed.letters, *(v.pairs or () for v in variables)) for _, element in pairs}
-    need(images == sorted({*images}) and used == {*range(len(images))}, "elements are not in order, each once and used")
+    need(images == sorted({*images}), "elements are not in order, or one is listed twice")
+    need(used == {*range(len(images))}, "an element is not used, or used but not listed")
     letters = with_maps(claimed.letters, images, "a letter")
-    need({*letters} == automaton.letters, "letters are not what the folder and the automaton read")
+    need({*letters} == automaton.letters, "the listed letters are not those that the model and the automaton read")
     network = network_of(len(model.input_symbols), model.length, [(v.parents, v.table) for v in variables], tick)
     network.check_use({v for step in (*claimed.steps, [cut[3] for cut in claimed.cuts]) for v in step if v is not None})
     induction, count = Induction(letters, model.length, automaton.states), model.length * len(letters)
@@ -288,7 +288,7 @@ def check(document: Any, model: Model, tick: Callable[[], None] = lambda: None) 
         tick()
         count += induction.check_variable(v, variable, network.table(v), images)
     cuts = {(scores, u, k): v for scores, u, k, v in claimed.cuts}
-    need([cut[:3] for cut in claimed.cuts] == sorted(cuts), "cuts are not in order, or one is there twice")
+    need([cut[:3] for cut in claimed.cuts] == sorted(cuts), "cuts are not in order, or one is listed twice")
     labels, symbols = answer(model, network, claimed.steps, cuts)
     network.check_compared()
     meaning = {model.token[model.accept]: True, model.token[model.reject]: False}

@@ -77,7 +77,7 @@ class VariableNetwork:
             if parents and v not in named:
                 need(v in readers, f"nothing needs variable {v}")
                 distinct = np.unique(np.hstack(readers[v]), axis=0)
-                need(len(distinct) == self.sizes[v], f"variable {v} has two values that mean the same")
+                need(len(distinct) == self.sizes[v], f"variable {v} has two values that no other table distinguishes")
 
     def check_compared(self) -> None:
         """Refuse a table with an entry that was never compared with the weights."""
@@ -151,7 +151,7 @@ def network_of(
         shape = [sizes[u] for u in parents]
         need(len(table) == prod(shape), f"the table of variable {v} has another size than its parents")
         sizes.append(len({*table}))
-        need([*dict.fromkeys(table)] == [*range(sizes[v])], f"values of variable {v} are not numbered as they occur")
+        need([*dict.fromkeys(table)] == [*range(sizes[v])], f"values of variable {v} are not in order of occurrence")
         array = np.array(table, dtype=np.int64).reshape(shape)
         matters = ((array != array.take([0], axis)).any() for axis in range(array.ndim))
         need(all(matters), f"variable {v} does not depend on one of its parents")
@@ -456,7 +456,8 @@ def labels_by_value(values: np.ndarray, labels: np.ndarray, network: VariableNet
     if not np.array_equal(table[values], labels):
         raise Refused(f"the value of variable {v} does not determine the computed result")
     distinct = np.unique(table).size == len(table) == np.unique(values).size
-    need(distinct and (v is None or len(table) > 1), f"variable {v} has values that mean the same, or that never occur")
+    need(distinct, f"variable {v} has two equivalent values, or a value that never occurs")
+    need(v is None or len(table) > 1, f"variable {v} has only one value")
     return table
 
 

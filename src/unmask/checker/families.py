@@ -42,21 +42,21 @@ class FamilyCheck:
 
     def __init__(self, claimed: family_form.FamilyCertificate) -> None:
         self.claimed, self.precision, kind = claimed, Precision(claimed.precision), claimed.kind
-        need(claimed.least == LEAST.get(kind, 2), f"the family of a {kind} starts at {LEAST.get(kind, 2)}")
+        need(claimed.least == LEAST.get(kind, 2), f"the family of a {kind} does not start at N = {LEAST.get(kind, 2)}")
         names = NAMES.get(kind, ["model"])
         by_name = (claimed.programs, claimed.proof.scores, claimed.proof.flags)
-        need(all([*fields] == names for fields in by_name), f"a {kind} has {' and '.join(names)}, in this order")
+        need(all([*fields] == names for fields in by_name), f"the transformers are not {' and '.join(names)}, in order")
         self.questions = SolverQuestions(claimed.least)
         self.letters = letters_of(claimed.automaton, claimed.frame)
         expected_roles = {"plt": (False, True), "cot": (False, False)}.get(kind, (True, False))
         has_roles = claimed.frame.mask is not None, claimed.frame.pad is not None
-        need(has_roles == expected_roles, f"a {kind} has another mask or pad")
-        need((claimed.frame.block is None) == (kind != "pcot"), "symbols per step belong to pcot")
+        need(has_roles == expected_roles, f"a {kind} has other special symbols")
+        need((claimed.frame.block is None) == (kind != "pcot"), "pcot has no symbols per step, or another kind has")
         need(bool(self.letters), "there are no letters")
         symbols = len(claimed.frame.vocabulary)
         self.rows = {name: FamilyRows(program, symbols, self.precision) for name, program in claimed.programs.items()}
         for name, program in claimed.programs.items():
-            need(program.outputs == (2 if name == "planner" else symbols), f"the {name} has other outputs")
+            need(program.outputs == (2 if name == "planner" else symbols), f"the {name} has another number of outputs")
         self.entries = 0
 
     def token(self, symbol: str | None) -> int:
@@ -68,22 +68,22 @@ class FamilyCheck:
         check_copying(self.precision)
         family_positions.ask_frame(self.questions, kind, claimed.frame, claimed.programs)
         reads = {name: [*self._heads(name, program)] for name, program in claimed.programs.items()}
-        need(all(len(heads) == HEADS.get(kind, 2) for heads in reads.values()), "there are other heads than expected")
+        need(all(len(heads) == HEADS.get(kind, 2) for heads in reads.values()), "the number of heads is not the kind's")
         family_positions.ask_layout(self.questions, kind, reads)
         regions = [*family_positions.REGIONS[family_positions.layout_of(kind)]]
         for name, program in claimed.programs.items():
             family_positions.define_flags(self.questions, name, program.columns)
-            need([*claimed.proof.flags[name]] == regions, f"flags are listed for {', '.join(regions)}, in this order")
+            need([*claimed.proof.flags[name]] == regions, f"flags are not those of {', '.join(regions)}, in order")
             for region, listed in claimed.proof.flags[name].items():
-                need(listed == sorted(map(list, {*map(tuple, listed)})), "flags are not in order, each once")
-                need(all(len(values) == len(self.rows[name].flags) for values in listed), "flags are too few or many")
+                need(listed == sorted(map(list, {*map(tuple, listed)})), "flags are not in order, or listed twice")
+                need(all(len(values) == len(self.rows[name].flags) for values in listed), "flags have a wrong length")
                 family_positions.ask_flags(self.questions, kind, name, program.columns, region, listed)
 
     def _heads(self, name: str, program: family_form.FamilyProgram) -> Iterable[str]:
         """Check every head of a program; yield the name of its address in the questions."""
         causal = self.claimed.kind in ("cot", "pcot")
-        need((program.attention == "causal") == causal, f"a {self.claimed.kind} has another attention")
-        need((program.loop is not None) == (self.claimed.kind == "plt"), "a loop belongs to plt")
+        need((program.attention == "causal") == causal, f"the attention is not that of a {self.claimed.kind}")
+        need((program.loop is not None) == (self.claimed.kind == "plt"), "a plt has no loop, or another kind has one")
         written = {*self.rows[name].written.tolist()}
         ones = {c for c, column in enumerate(program.columns) if column == ["flag", 1] and c not in written}
         heads = [(i, h) for i, layer in enumerate(program.layers) for h in range(len(layer.heads))]
@@ -110,12 +110,12 @@ class FamilyCheck:
             loop = LoopTables(self.rows["model"], proof, self.precision)
             start, product_table, answers = loop.check(proof, self.letters, self.token(claimed.frame.pad))
             pairs = ListedPairs(proof.pairs, maps, start)
-            need(pairs.contents == [*range(len(loop.vectors))], "pairs do not name all stored numbers")
+            need(pairs.contents == [*range(len(loop.vectors))], "pairs do not name all listed contents")
             pairs.check_closed(product_table)
             pairs.check_answers(answers, verdicts)
             self.entries += product_table.size + answers.size
             return
-        need(proof.held is None, "rows hold symbols")
+        need(proof.held is None, "contents are listed although rows contain symbols")
         mask = self.token(claimed.frame.mask)
         neutral = [(mask, maps.identity)] if claimed.kind == "pcot" else []
         pairs = ListedPairs(proof.pairs, maps, [*self.letters, *neutral])
@@ -127,7 +127,7 @@ class FamilyCheck:
         claimed, kind, flags = self.claimed, self.claimed.kind, self.claimed.proof.flags
         predictor = "predictor" if "predictor" in self.rows else "model"
         diffusion = kind != "pcot"
-        need(not diffusion or mask not in pairs.contents, "a row is said to hold m")
+        need(not diffusion or mask not in pairs.contents, "a pair names the mask")
 
         def predicted(logits: np.ndarray) -> np.ndarray:
             if diffusion:
@@ -139,7 +139,7 @@ class FamilyCheck:
             return logits.max(axis=1) > -self.precision.bound
 
         node = NodeTables(self.rows[predictor], flags[predictor], pairs.contents)
-        need([*claimed.proof.tables] == ["inner", "last"], "a tree has the tables inner and last, in this order")
+        need([*claimed.proof.tables] == ["inner", "last"], "the tables are not inner and last, in this order")
         for name, listed in claimed.proof.tables.items():
             table = node.table(mask, name, predicted)
             need(listed == table.tolist(), f"the table {name} is not what the weights compute")
@@ -152,7 +152,7 @@ class FamilyCheck:
             decider = "model" if kind == "topk" else "planner"
             tokens = [mask, *sorted({*pairs.contents, *words.tolist()})]
             planner = NodeTables(self.rows[decider], flags[decider], [mask, *pairs.contents])
-            planner.check_taken(tokens, 0, is_above_least if kind == "topk" else lambda out: out.argmax(axis=1) == 1)
+            planner.check_taken(tokens, is_above_least if kind == "topk" else lambda out: out.argmax(axis=1) == 1)
 
 
 def check(

@@ -54,14 +54,14 @@ def check_formula(formula: Any, depth: int = 0) -> None:
     """Refuse what is not a formula, and one whose operands are not in order although their order does not matter."""
     need(depth < DEEPEST, "a formula is too deep")
     if isinstance(formula, str):
-        need(formula in ("n", "N"), f"{formula!r} is not a number that a row knows")
+        need(formula in ("n", "N"), f"{formula!r} is not a variable of a formula")
     elif type(formula) is int:
         need(abs(formula) < MOST, "a number in a formula is too large")
     else:
         need(isinstance(formula, list) and bool(formula) and isinstance(formula[0], str), "this is not a formula")
         operator, *operands = formula
         need(OPERANDS.get(operator) == len(operands), f"a formula has no operator {operator!r} with these operands")
-        need(operator not in OF_LENGTH or operands == ["N"], f"{operator} is only known of N")
+        need(operator not in OF_LENGTH or operands == ["N"], f"{operator} is only allowed of N")
         for operand in operands:
             check_formula(operand, depth + 1)
         in_order = all(repr(a) <= repr(b) for a, b in pairwise(operands))
@@ -78,7 +78,7 @@ def formula_values(formula: Any, n: np.ndarray, length: int) -> np.ndarray:
         return np.broadcast_to(np.int64(value), n.shape)
     operand_values = [formula_values(operand, n, length) for operand in operands]
     if operator in ("mod", "div"):
-        need(bool((operand_values[1] > 0).all()), "a formula divides by what is not above 0")
+        need(bool((operand_values[1] > 0).all()), "a formula divides by a number that is not positive")
     return _operation(operator)(*operand_values).astype(np.int64)
 
 
@@ -235,7 +235,7 @@ def read_family(document: Any, *, sealed: bool = True) -> FamilyCertificate:
     """Convert a parsed document to typed fields; refuse any other form, and a changed document by its seal."""
     try:
         certificate = msgspec.convert(document, FamilyCertificate)
-        need(not sealed or certificate.seal == seal_of(document), "the certificate is not as it was written: its seal")
+        need(not sealed or certificate.seal == seal_of(document), "the seal does not match the certificate")
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
         raise Refused(f"this is not a certificate of the format {FORMAT}: {shortened(str(error), most=200)}") from None
     frame, programs = certificate.frame, certificate.programs.values()
@@ -250,14 +250,14 @@ def read_family(document: Any, *, sealed: bool = True) -> FamilyCertificate:
 
 def _check_size(formula: Formula) -> None:
     check_formula(formula)
-    need(not mentions(formula, "n"), "a size is a formula in N alone")
+    need(not mentions(formula, "n"), "a size depends on n")
 
 
 def _check_column(column: Formula) -> None:
     if column is None:
         return
-    need(isinstance(column, list) and column[:1] in (["flag"], ["code"]), "a column is null, a flag or a code")
-    need(len(column) == (2 if column[0] == "flag" else 3), "a flag has a formula, a code two")
+    need(isinstance(column, list) and column[:1] in (["flag"], ["code"]), "a column is not null, a flag or a code")
+    need(len(column) == (2 if column[0] == "flag" else 3), "a flag does not have one formula, or a code two")
     check_formula(column[1])
     if column[0] == "code":
         _check_size(column[2])
@@ -272,7 +272,8 @@ def letters_of(automaton: FamilyAutomaton, frame: FamilyFrame) -> Letters:
     maps = letter_maps(automaton.delta)
     need(len(automaton.delta) == len(automaton.accepting), "accepting does not have one entry for each state")
     _check_symbols(frame)
-    need((automaton.tokens is None) != (automaton.characters is None), "words are made of tokens, or of characters")
+    one_kind = (automaton.tokens is None) != (automaton.characters is None)
+    need(one_kind, "the automaton reads neither tokens nor characters, or both")
     need((automaton.characters is None) == (frame.characters is None), "only model or automaton reads characters")
     numbers = {name: frame.vocabulary.index(name) for name in frame.input_symbols}
     if automaton.tokens is not None:
@@ -283,6 +284,7 @@ def letters_of(automaton: FamilyAutomaton, frame: FamilyFrame) -> Letters:
 def _check_symbols(frame: FamilyFrame) -> None:
     special = [name for name in (frame.mask, frame.pad, frame.accept, frame.reject) if name is not None]
     need(len({*frame.vocabulary}) == len(frame.vocabulary), "a symbol occurs twice in the vocabulary")
-    need(len({*special}) == len(special) and {*special} <= {*frame.vocabulary}, "special symbols are not in it, or one")
+    need(len({*special}) == len(special), "two special symbols are equal")
+    need({*special} <= {*frame.vocabulary}, "a special symbol is not in the vocabulary")
     need(len({*frame.input_symbols}) == len(frame.input_symbols), "an input symbol is listed twice")
-    need({*frame.input_symbols} <= {*frame.vocabulary} - {*special}, "an input symbol is special, or not listed")
+    need({*frame.input_symbols} <= {*frame.vocabulary} - {*special}, "an input symbol is special or unknown")

@@ -27,7 +27,7 @@ class ListedMaps:
 
     def __init__(self, elements: list[list[int]], states: int) -> None:
         maps = [tuple(image) for image in elements]
-        need(maps == sorted({*maps}), "elements are not in order, each once")
+        need(maps == sorted({*maps}), "elements are not in order, or one is listed twice")
         need(all(len(f) == states and max(f) < states for f in maps), "an element is not a map of the states")
         need(0 < len(maps) <= MOST_PAIRS, "there are no elements, or too many")
         self._images = np.array(maps, dtype=np.int32)
@@ -55,12 +55,12 @@ class ListedPairs:
     """The pairs (content, element) of a certificate; `contents` are the different contents in order."""
 
     def __init__(self, claimed: list[family_form.Pair], maps: ListedMaps, start: Iterable[tuple[int, Map]]) -> None:
-        need(claimed == sorted({*claimed}), "pairs are not in order, each once")
+        need(claimed == sorted({*claimed}), "pairs are not in order, or one is listed twice")
         need(0 < len(claimed) <= MOST_PAIRS, "there are no pairs, or too many")
         self.contents = sorted({x for x, _ in claimed})
         self._index, elements = np.searchsorted(self.contents, [x for x, _ in claimed]), [f for _, f in claimed]
         products = maps.products()
-        need({*elements} == {*range(len(products))}, "pairs do not name every element that is listed")
+        need({*elements} == {*range(len(products))}, "a listed element is named by no pair")
         self._elements, self._products = np.array(elements), products[np.ix_(elements, elements)]
         self._codes = self._code(np.array([x for x, _ in claimed]), self._elements)
         start_codes = [self._code(x, maps.number(f)) for x, f in start]
@@ -74,17 +74,17 @@ class ListedPairs:
     def check_closed(self, table: np.ndarray) -> None:
         """Check that the pairs are closed under table[x, y], over the contents in order."""
         codes = self._code(table[np.ix_(self._index, self._index)], self._products)
-        need(bool(np.isin(codes, self._codes).all()), "a row may hold a pair that is not listed")
+        need(bool(np.isin(codes, self._codes).all()), "a row may have a pair that is not listed")
 
     def check_answers_of_two(self, table: np.ndarray, verdicts: np.ndarray) -> None:
         """Check for any two pairs that table[x, y] is the verdict of their product."""
         equal = table[np.ix_(self._index, self._index)] == verdicts[self._products]
-        need(bool((equal & (self._products >= 0)).all()), "the last row does not say what the automaton says")
+        need(bool((equal & (self._products >= 0)).all()), "the answer of the last row is not the automaton's")
 
     def check_answers(self, answers: np.ndarray, verdicts: np.ndarray) -> None:
         """Check for every pair that answers[x] is the verdict of its map."""
         equal = answers[self._index] == verdicts[self._elements]
-        need(bool(equal.all()), "the last row does not say what the automaton says")
+        need(bool(equal.all()), "the answer of the last row is not the automaton's")
 
 
 # Rows that multiply the contents of two other rows (mdm, smdm, topk, pcot): their tables, entry by entry.
@@ -107,7 +107,7 @@ class NodeTables:
     def __init__(self, rows: FamilyRows, flags: Flags, tokens: Sequence[int]) -> None:
         rows.check_heads(2)
         self._rows, self._flags = rows, flags
-        need(all(flags[region] for region in ("read", "inner", "last")), "a region of rows has no flags")
+        need(all(flags[region] for region in ("read", "inner", "last")), "a region of rows has no combination of flags")
         starts = rows.start(tokens, flags["read"]).reshape(-1, rows.width)
         self._outputs = [_distinct_outputs(*rows.head_output(0, head, starts)) for head in (0, 1)]
         self._classes_of = [which.reshape(len(tokens), -1) for _, which in self._outputs]
@@ -116,25 +116,28 @@ class NodeTables:
         """Return [tokens, tokens]: the decision of a row with this token; refuse if it depends on flags."""
         rows = self._rows.start([token], self._flags[region])[0]
         tables = (table for row in rows for table in self._tables(row, decide))
-        return _only(tables, "what a row takes depends on more than what it reads")
+        return _only(tables, "the result of a row depends on more than the symbols that it reads")
 
-    def check_taken(self, tokens: Sequence[int], masked: int, decide: Decide) -> None:
+    def check_taken(self, tokens: Sequence[int], decide: Decide) -> None:
         """Check that exactly a masked row takes its symbol, and only if neither of the rows that it reads is masked.
 
-        tokens[masked] is the mask; among the tokens that are read, the mask is the first.
+        The mask is the first of the tokens, and of the tokens that are read.
         """
         for region in ("inner", "last"):
             vectors = self._rows.start(tokens, self._flags[region]).reshape(-1, self._rows.width)
             first, which = distinct_rows(vectors[:, self._rows.live()])
             classes = which.reshape(len(tokens), -1)
-            masked_classes, others = classes[masked], np.delete(classes, masked, axis=0)
-            need(not np.isin(masked_classes, others).any(), "a masked row looks like a written one")
+            masked_classes, other_classes = classes[0], classes[1:]
+            need(
+                not np.isin(masked_classes, other_classes).any(),
+                "a masked row cannot be distinguished from a written one",
+            )
             for k, row in enumerate(first):
                 for table in self._tables(vectors[row], decide):
                     expected = np.full_like(table, k in masked_classes)
                     expected[0], expected[:, 0] = False, False
                     equal = np.array_equal(table, expected)
-                    need(equal, "a slot is not taken exactly where it is masked, its factors not")
+                    need(equal, "a slot is not taken exactly if it is masked and its factors are not")
 
     def _tables(self, row: np.ndarray, decide: Decide) -> Iterable[np.ndarray]:
         """Yield [tokens, tokens], the decisions of this row, for every two flags of the rows that are read."""
@@ -157,7 +160,7 @@ def _distinct_outputs(columns: np.ndarray, values: np.ndarray) -> tuple[HeadCont
 
 
 def _only(tables: Iterable[np.ndarray], otherwise: str) -> np.ndarray:
-    """Return the table that all of these are; refuse if two of them differ."""
+    """Return the only table among these; refuse if two of them differ."""
     distinct = {table.tobytes(): table for table in tables}
     need(len(distinct) == 1, otherwise)
     return next(iter(distinct.values()))
@@ -180,31 +183,31 @@ def check_chain(
     """
     rows.check_heads(1)
     pairs, flags = proof.pairs, proof.flags["model"]
-    need(bool(pairs) and pairs == sorted({*pairs}), "there are no pairs, or they are not in order, each once")
-    need(all(q < states for _, q in pairs), "a pair names no state")
-    need(not proof.elements and proof.held is None, "a chain has no elements, and holds symbols")
+    need(bool(pairs) and pairs == sorted({*pairs}), "there are no pairs, or not in order, or some twice")
+    need(all(q < states for _, q in pairs), "a pair names a state that does not exist")
+    need(not proof.elements and proof.held is None, "elements or contents are listed for a chain")
     symbols = sorted({x for x, _ in pairs})
     letter_symbols = [a for a, _ in letters]
     need(len({*letter_symbols}) == len(letter_symbols), "a symbol of the model represents two letters of the automaton")
     chain = _ChainTables(rows, flags, letter_symbols)
     first_tables = {name: chain.table(flags[name], letter_symbols) for name in ("first", "only")}
     for name, table in first_tables.items():
-        need(bool((table == table[0]).all()), f"the symbol that is called {name} depends on the last letter")
+        need(bool((table == table[0]).all()), f"the table {name} depends on the last letter")
     tables = {name: table[:1] for name, table in first_tables.items()}
     tables |= {name: chain.table(flags[name], symbols) for name in ("inner", "last")}
-    need([*proof.tables] == ["first", "only", "inner", "last"], "a chain has the tables first, only, inner and last")
+    need([*proof.tables] == ["first", "only", "inner", "last"], "the tables are not first, only, inner, last")
     for name, table in tables.items():
         need(proof.tables[name] == table.tolist(), f"the table {name} is not what the weights compute")
     listed, maps = {*pairs}, [image for _, image in letters]
     first_pairs = zip(tables["first"][0].tolist(), maps, strict=True)
-    need(all((x, f[0]) in listed for x, f in first_pairs), "a first pair is missing")
-    need([*tables["only"][0]] == [verdicts[f[0]] for f in maps], "N = 1 is not answered as the automaton does")
+    need(all((x, f[0]) in listed for x, f in first_pairs), "the pair of a first letter is not listed")
+    need([*tables["only"][0]] == [verdicts[f[0]] for f in maps], "the answer for N = 1 is not the automaton's")
     for x, q in pairs:
         row = symbols.index(x)
         next_pairs = zip(tables["inner"][row].tolist(), maps, strict=True)
-        need(all((y, f[q]) in listed for y, f in next_pairs), "a row may hold a pair that is not listed")
+        need(all((y, f[q]) in listed for y, f in next_pairs), "a row may have a pair that is not listed")
         is_correct = tables["last"][row].tolist() == [verdicts[f[q]] for f in maps]
-        need(is_correct, "the last symbol does not say what the automaton says")
+        need(is_correct, "the last symbol is not the automaton's answer")
     return sum(table.size for table in tables.values())
 
 
@@ -213,7 +216,7 @@ class _ChainTables:
 
     def __init__(self, rows: FamilyRows, flags: dict[str, list[list[int]]], letters: Sequence[int]) -> None:
         self._rows = rows
-        need(all(flags.values()), "a region of rows has no flags")
+        need(all(flags.values()), "a region of rows has no combination of flags")
         starts = rows.start(letters, flags["letters"])
         self._columns, values = rows.head_output(0, 0, starts.reshape(-1, rows.width))
         self._values = values.reshape(*starts.shape[:2], -1)
@@ -249,27 +252,27 @@ class LoopTables:
     def __init__(self, rows: FamilyRows, proof: family_form.FamilyProof, precision: Precision) -> None:
         self._rows, self._p, self._last = rows, precision, len(rows.values) - 1
         counts = [len(values) for values in rows.values]
-        need(self._last > 0 and rows.program.loop == (0, self._last), "the loop is not all layers but the last")
+        need(self._last > 0 and rows.program.loop == (0, self._last), "the loop is not all layers except the last")
         expected = [3, *[0] * (self._last - 1), 1]
-        need(counts == expected, "the heads are not three in the first of the looped layers and one after the loop")
+        need(counts == expected, "there are not three heads in the first layer, one in the last, and none in between")
         self._own = rows.values[0][2]
         need(np.array_equal(self._own.row, self._own.column), "a row moves its own numbers to other columns")
-        need(len(proof.flags["model"]["every"]) == 1, "flags distinguish rows")
+        need(len(proof.flags["model"]["every"]) == 1, "rows have different flags")
         read_rows = [rows.values[0][0].row, rows.values[0][1].row, rows.values[self._last][0].row]
         self.read_columns = np.unique(np.concatenate(read_rows)).astype(np.int64)
         self.vectors = self._listed_vectors(proof.held)
 
     def _listed_vectors(self, listed: list[list[tuple[int, int]]] | None) -> np.ndarray:
         """Return the listed contents as vectors."""
-        need(bool(listed), "what rows hold is not listed")
+        need(bool(listed), "no contents of rows are listed")
         vectors = np.zeros((len(listed or ()), self._rows.width), dtype=np.int64)
         for vector, entries in zip(vectors, listed or (), strict=True):
             columns = [c for c, _ in entries]
-            need(columns == sorted({*columns}), "the stored numbers are not in order")
-            need({*columns} <= {*self.read_columns.tolist()}, "a stored number is in a column that no head reads")
-            need(all(entry for _, entry in entries), "a stored number is 0")
+            need(columns == sorted({*columns}), "the columns of a content are not in order")
+            need({*columns} <= {*self.read_columns.tolist()}, "a content names a column that no head reads")
+            need(all(entry for _, entry in entries), "a number of a content is 0")
             vector[columns] = [entry for _, entry in entries]
-        need(len(np.unique(vectors, axis=0)) == len(vectors), "a vector is listed twice")
+        need(len(np.unique(vectors, axis=0)) == len(vectors), "a content is listed twice")
         return vectors
 
     def check(self, proof: family_form.FamilyProof, letters: Letters, pad: int) -> tuple[list, np.ndarray, np.ndarray]:
@@ -279,7 +282,7 @@ class LoopTables:
         numbers = self._vector_numbers(start)
         identity = tuple(range(len(letters[0][1])))
         pairs = [*zip(numbers.tolist(), [*(f for _, f in letters), identity], strict=True)]
-        need(sorted(proof.tables) == ["last", "product"], "a loop has the tables last and product")
+        need(sorted(proof.tables) == ["last", "product"], "the tables are not last and product")
         outputs = [rows.head_output(0, head, self.vectors) for head in (0, 1)]
         low, high, table = start.min(axis=0), start.max(axis=0), []
         i, j = (axis.ravel() for axis in np.indices((count, count)))
@@ -302,7 +305,7 @@ class LoopTables:
         number_of = {vector[self.read_columns].tobytes(): k for k, vector in enumerate(self.vectors)}
         contents = np.ascontiguousarray(vectors[:, self.read_columns])
         numbers = [number_of.get(content.tobytes(), -1) for content in contents]
-        need(-1 not in numbers, "a row may hold what is not listed")
+        need(-1 not in numbers, "a row may have a content that is not listed")
         return np.array(numbers)
 
     def _check_independence(self, outputs: Sequence[HeadContribution], low: np.ndarray, high: np.ndarray) -> None:
@@ -316,13 +319,13 @@ class LoopTables:
                 total = add(add(0, left, self._p), right, self._p)
                 total = add(add(total, multiply(own_numbers, factors[column], self._p), self._p), own_numbers, self._p)
                 constant = bool((total == total[0]).all())
-                need(constant, f"column {column} of a row depends on what it was before the loop")
+                need(constant, f"column {column} of a row depends on its previous content")
 
     def _last_symbols(self, own: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Return the symbol of the last row for each content of row 0, after the loops."""
         rows = self._rows
         needed = np.unique(np.concatenate([rows.mlps[self._last].w1.row, rows.out.row]))
-        need(np.array_equal(low[needed], high[needed]), "the answer of the last row depends on its earlier content")
+        need(np.array_equal(low[needed], high[needed]), "the answer of the last row depends on its previous content")
         own = np.repeat(own, len(self.vectors), axis=0)
         state = rows.heads(own, [rows.head_output(self._last, 0, self.vectors)])
         return rows.read_out(rows.mlp(self._last, state)).argmax(axis=1)

@@ -186,7 +186,7 @@ def check_copying(precision: Precision) -> None:
     one, numbers = precision.one, np.array(precision.numbers())
     match = int(exp(np.zeros(1, dtype=np.int64), precision)[0])
     need(match > 0 and int(divide(match, match, precision)) == one, "the weight of a single match is not 1")
-    need(not int(divide(0, match, precision)), "what does not match has a weight")
+    need(not int(divide(0, match, precision)), "a row that does not match has weight")
     copied = np.array_equal(multiply(one, numbers, precision), numbers) and not multiply(0, numbers, precision).any()
     need(copied, "a weight of 1 does not copy every number")
 
@@ -203,11 +203,11 @@ def read_of(
     `ones` are the columns that are 1 in every row.
     """
     queries, keys = ({row for row, *_ in entries} - ones for entries in (head.query, head.key))
-    need(all(is_code(columns[row]) for row in queries | keys), "a head reads what is neither a code nor 1")
-    need(len(keys) == 1 and len(queries) <= 1, "a head compares other than two codes")
+    need(all(is_code(columns[row]) for row in queries | keys), "a head compares a column that is neither a code nor 1")
+    need(len(keys) == 1 and len(queries) <= 1, "a head does not compare one code with one code")
     key = columns[min(keys)]
     need(all(columns[row][2] == key[2] for row in queries), "a head compares codes with different capacities")
-    need({*_reachable_scores(head, ones, precision)} == {*listed}, "the scores that are listed are not those of a head")
+    need({*_reachable_scores(head, ones, precision)} == {*listed}, "the listed scores are not those of a head")
     need(listed == sorted({*listed}), "the scores of a head are not in order")
     for score, differs in listed:
         weight = int(exp(np.array([score]), precision)[0])
@@ -337,7 +337,7 @@ class FamilyRows:
 
 def _matrix(shape: tuple[int, int], entries: Sequence[family_form.Entry], precision: Precision) -> Matrix:
     need(entries == sorted(entries), "the entries of a tensor are not in order")
-    need(all(0 < abs(value) <= precision.bound for *_, value in entries), "an entry is 0, or no number of F_p")
+    need(all(0 < abs(value) <= precision.bound for *_, value in entries), "an entry is 0, or not a number of F_p")
     try:
         return Matrix.from_entries(shape, *(zip(*entries, strict=True) if entries else ((), (), ())))
     except WeightsError as error:

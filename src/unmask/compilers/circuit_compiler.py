@@ -214,7 +214,7 @@ class FamilyCompiler:
         return Adder(self.problem, self.family.letters) if self.family.family == "addition" else None
 
     def at(self, kind: Kind, length: int) -> CircuitCompiler | SystemCompiler | Adder:
-        """The compiler of one length: by the recurrence, or by the circuit; addition has a program of its own."""
+        """Return the compiler of one length: of the recurrence, of the circuit, or of addition."""
         self.family.check_length(length)
         if self.adder is not None and kind in BY_RECURRENCE:
             return self.adder

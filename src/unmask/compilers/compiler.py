@@ -79,7 +79,7 @@ class Compiler(Protocol):
         ...
 
     def layout_of(self, kind: Kind, length: int) -> str | None:
-        """The layout of a kind and the reason for it; None if there is no choice."""
+        """Return the layout of a kind and the reason for it; None if only one layout exists."""
         ...
 
     def bound(self, kind: Kind, length: int) -> tuple[int, int]:

@@ -89,7 +89,11 @@ def system_family(
     most_added: int,
     described: "Described",
 ) -> SystemFamily | None:
-    """Return the family of a system; None if a position or the depth has no formula in N."""
+    """Return the family of a system; None if a position or the depth has no formula in N.
+
+    A plan is made for each start of the family, 0 … LATEST_START - 1, and the one with the fewest regions is used. The
+    search ends with a plan all of whose regions have a slot at every length.
+    """
     if system.edits or not _has_boxes(system):
         return None
     unfoldings = _fitted_unfoldings(unfold)
@@ -119,7 +123,7 @@ def system_family(
 
 
 def _has_boxes(system: System) -> bool:
-    """Return whether all ranges, of groups and of reads, depend on N alone."""
+    """Return True if all ranges, of groups and of reads, depend on N alone."""
     ranges = [over for group in system.groups for over in group.ranges]
     for _, case in cases_of(system):
         ranges += [read.range for read in read_parts(case.reads) if isinstance(read, Over)]
@@ -127,6 +131,7 @@ def _has_boxes(system: System) -> bool:
 
 
 def _fitted_unfoldings(unfold: Unfold) -> list[Unfolding]:
+    """Return the unfoldings of the first lengths without those that raise an error; none if one is too large."""
     unfoldings = []
     for length in range(FITTED_LENGTHS):
         try:
@@ -139,7 +144,7 @@ def _fitted_unfoldings(unfold: Unfold) -> list[Unfolding]:
 
 
 def _steps(system: System, unfoldings: Sequence[Unfolding]) -> Expression | None:
-    """The depth, as a sum of expressions in N that occur in the ranges."""
+    """Return the depth as a sum of multiples of 1, N, ⌈log2 N⌉ and bounds of ranges; None if there is no such sum."""
     lengths = [u.length for u in unfoldings]
     terms = [constant(1), N, *map(in_length, bounds_of(system.groups)), log2_above(N)]
     coefficients = affine_fit(
@@ -155,7 +160,9 @@ def _steps(system: System, unfoldings: Sequence[Unfolding]) -> Expression | None
     if total is None:
         return constant(coefficients[0])
     offset = coefficients[0]
-    return total + offset if offset > 0 else total - -offset if offset else total
+    if offset == 0:
+        return total
+    return total + offset if offset > 0 else total - abs(offset)
 
 
 def affine_fit(columns: Sequence[Sequence[int]], values: Sequence[int]) -> list[int] | None:

@@ -3,12 +3,13 @@
 The words come from the model's problem and its alphabet (`check_words`), the passes from its own run in F_p
 (`observe_passes`); a diffusion model is also run in other orders, because published samplers use them.
 
-A row decides where one logit of F_p is above all others (the mask of a diffusion model left out). There the exported
-logits must have their maximum at the same symbol. The margin is the distance to the second largest, in units of F_p's
-logits. Where F_p ties, its lowest index wins, and floats decide by noise: such rows are counted, not compared.
+A row decides if one logit of F_p is above all others (without the mask of a diffusion model). The exported logits must
+then have their maximum at the same symbol. The margin is the distance to the second largest logit, in units of F_p's
+logits. If logits tie in F_p, the lowest index wins, while floats decide by rounding noise: such rows are counted, not
+compared.
 
-A margin below 95 % of that of F_p is refused although the symbol is right: attention leaks, and on another word this
-leak may decide.
+A margin below 95 % of that of F_p is refused even if the symbol is correct: attention leaks, and on another word this
+leak may change the decision.
 """
 
 import random
@@ -39,7 +40,7 @@ SEED = 20
 def check_words(model: Model, count: int) -> np.ndarray:
     """Return token ids [batch, N]: at most `count` words, half drawn from the problem, half from the alphabet."""
     rng = random.Random(SEED)
-    words = [read_word(model, word) for word in _of_the_problem(model, count - count // 2)]
+    words = [read_word(model, word) for word in _problem_words(model, count - count // 2)]
     letters = [model.token[symbol] for symbol in model.input_symbols]
     for i in range(count // 2):
         # every third word has nearly only one letter, to test averages and long runs
@@ -50,20 +51,20 @@ def check_words(model: Model, count: int) -> np.ndarray:
     return np.unique(np.array(words, dtype=np.int64).reshape(len(words), model.length), axis=0)
 
 
-def _of_the_problem(model: Model, count: int) -> list[str]:
+def _problem_words(model: Model, count: int) -> list[str]:
     """Return members, non-members and words close to them, as `verify --method sample` draws them."""
-    drawn: list[str] = []
+    drawn_words: list[str] = []
 
-    def keep(words: Iterable[str], _: int) -> Iterator[str]:
+    def record(words: Iterable[str], _: int) -> Iterator[str]:
         for word in words:
-            drawn.append(word)
+            drawn_words.append(word)
             yield word
 
     try:
-        verify_model(model, method="sample", cases=count, seed=SEED, progress=keep)
+        verify_model(model, method="sample", cases=count, seed=SEED, progress=record)
     except UnmaskError:  # the folder may name no problem or a wrong one: its problem is only a comment
         return []
-    return drawn
+    return drawn_words
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +77,10 @@ class ObservedPass:
 
 
 @dataclass
-class ObservingEngine:
+class RecordingEngine:
     """An engine whose sessions record every pass of one transformer."""
 
-    part: str
+    transformer_name: str
     engine: Engine = field(default_factory=FastEngine)
     passes: list[ObservedPass] = field(default_factory=list)
     name: str = "observing"
@@ -89,11 +90,11 @@ class ObservingEngine:
 
     def session(self, transformer: Transformer, *, name: str = "model") -> Session:
         session = self.engine.session(transformer, name=name)
-        return _Observed(session, self.passes) if name == self.part else session
+        return _RecordingSession(session, self.passes) if name == self.transformer_name else session
 
 
 @dataclass
-class _Observed:
+class _RecordingSession:
     session: Session
     passes: list[ObservedPass]
     tokens: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
@@ -111,7 +112,7 @@ class _Observed:
         return self.session.layers(residual, first, last, watch=watch)
 
     def logits(self, residual: np.ndarray) -> np.ndarray:
-        """Of a looped model: the last rows."""
+        """Record the logits of a looped model, which are those of the last rows."""
         logits = self.session.logits(residual)
         self.passes.append(
             ObservedPass(self.tokens, (self.tokens.shape[1] - logits.shape[1], self.tokens.shape[1]), logits)
@@ -119,11 +120,11 @@ class _Observed:
         return logits
 
 
-def observe_passes(model: Model, part: str, words: np.ndarray) -> list[ObservedPass]:
-    """Return every pass of `part` over the words, token ids [batch, N]."""
-    engine = ObservingEngine(part)
+def observe_passes(model: Model, transformer_name: str, words: np.ndarray) -> list[ObservedPass]:
+    """Return every pass of the named transformer over the words, token ids [batch, N]."""
+    engine = RecordingEngine(transformer_name)
     _run(RunSetup(model, words, engine))
-    if model.kind in DIFFUSION and part != "planner":
+    if model.kind in DIFFUSION and transformer_name != "planner":
         third = max(1, model.padding // 3)
         for planner in (LeftToRight(third), Uniform(third, Tape(0))):
             # a conversion may divide by zero on canvases that its own planner never reaches
@@ -132,8 +133,8 @@ def observe_passes(model: Model, part: str, words: np.ndarray) -> list[ObservedP
     return engine.passes
 
 
-def _run(frame: RunSetup) -> None:
-    for _ in steps(frame):
+def _run(setup: RunSetup) -> None:
+    for _ in steps(setup):
         pass
 
 
@@ -153,6 +154,7 @@ def planned_order(model: Model, words: np.ndarray) -> SlotOrder | None:
 
 
 LEAST_SHARE = 0.95
+USE_EXACT = "use --to torch --exact or --to onnx --exact"
 
 
 class ExportDisagreement(UnmaskError):
@@ -161,7 +163,7 @@ class ExportDisagreement(UnmaskError):
 
 @dataclass(frozen=True)
 class Agreement:
-    """What was compared, and the margins of the decisions."""
+    """The number of compared words, passes and decisions, and the margins of the decisions."""
 
     words: int
     passes: int
@@ -176,7 +178,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Decisions:
-    """The rows of one pass that decide, [batch, rows], the symbol of each, and its margin in F_p."""
+    """Which rows of a pass decide, [batch, rows], the symbol of each row, and its margin in F_p."""
 
     clear: np.ndarray
     symbol: np.ndarray
@@ -194,24 +196,24 @@ def decisions(logits: np.ndarray, without: int | None) -> Decisions:
     return Decisions(first > second, scores.argmax(axis=-1), first - second)
 
 
-def mask_of(model: Model, part: str) -> int | None:
+def mask_of(model: Model, transformer_name: str) -> int | None:
     """Return the token that is excluded from the argmax."""
-    return model.token[model.mask or ""] if model.kind in DIFFUSION and part != "planner" else None
+    return model.token[model.mask or ""] if model.kind in DIFFUSION and transformer_name != "planner" else None
 
 
-def least_clear(passes: Sequence[ObservedPass], model: Model, part: str) -> int:
+def least_clear(passes: Sequence[ObservedPass], model: Model, transformer_name: str) -> int:
     """Return the least margin of the decisions in F_p, in units of 2^-p."""
-    decided = [decisions(done.logits, mask_of(model, part)) for done in passes]
+    decided = [decisions(observed.logits, mask_of(model, transformer_name)) for observed in passes]
     return min((int(d.margin[d.clear].min()) for d in decided if d.clear.any()), default=model.precision.bound)
 
 
-def logit_scale(passes: Sequence[ObservedPass], model: Model, part: str) -> float:
+def logit_scale(passes: Sequence[ObservedPass], model: Model, transformer_name: str) -> float:
     """Return the least power of two with which every decision of F_p has a probability of exactly 1.
 
     The margin of the exported form may be 5 % smaller than that of F_p. After scaling, all other probabilities are 0
     in float32, and their sum is below 2^-54 in float64.
     """
-    least = LEAST_SHARE * least_clear(passes, model, part) / model.precision.one
+    least = LEAST_SHARE * least_clear(passes, model, transformer_name) / model.precision.one
     scale = 1.0
     while scale * least < CERTAIN:
         scale *= 2
@@ -220,18 +222,18 @@ def logit_scale(passes: Sequence[ObservedPass], model: Model, part: str) -> floa
 
 def compare_passes(
     model: Model,
-    part: str,
+    transformer_name: str,
     passes: Sequence[ObservedPass],
     exported: Passes,
     *,
     scale: float = 1.0,
     form: str = "plain",
 ) -> Agreement:
-    """Run every pass through the exported transformer; raise at the first decision that differs, and say where."""
-    tally = _DecisionTally(model, part, form)
-    for done in passes:
-        logits = exported(done.tokens)[:, done.rows[0] : done.rows[1], : done.logits.shape[-1]]
-        tally.take(done, logits.astype(np.float64) / scale)
+    """Run every pass through the exported transformer; raise an error that names the first decision that differs."""
+    tally = _DecisionTally(model, transformer_name, form)
+    for observed in passes:
+        logits = exported(observed.tokens)[:, observed.rows[0] : observed.rows[1], : observed.logits.shape[-1]]
+        tally.take(observed, logits.astype(np.float64) / scale)
     if tally.share < LEAST_SHARE:
         raise ExportDisagreement(tally.leak())
     return tally.agreement()
@@ -239,10 +241,10 @@ def compare_passes(
 
 @dataclass
 class _DecisionTally:
-    """The counts of what has been compared so far."""
+    """The results of the comparison so far."""
 
     model: Model
-    part: str
+    transformer_name: str
     form: str
     words: set[bytes] = field(default_factory=set)
     passes: int = 0
@@ -250,31 +252,29 @@ class _DecisionTally:
     ties: int = 0
     margin: float = np.inf
     share: float = np.inf
-    sure: list[tuple[float, float]] = field(default_factory=list)
+    confidences: list[tuple[float, float]] = field(default_factory=list)
 
-    def take(self, done: ObservedPass, logits: np.ndarray) -> None:
-        without = mask_of(self.model, self.part)
+    def take(self, observed: ObservedPass, logits: np.ndarray) -> None:
+        without = mask_of(self.model, self.transformer_name)
         if without is not None:
             logits[..., without] = -np.inf
         if not np.isfinite(logits.max(axis=-1)).all():
-            raise ExportDisagreement(
-                f"the {self.form} form of the {self.part} overflows; use --to torch --exact or --to onnx --exact"
-            )
-        right = decisions(done.logits, without)
-        wrong = right.clear & (logits.argmax(axis=-1) != right.symbol)
-        if wrong.any():
-            raise ExportDisagreement(self.difference(done, logits, wrong, right.symbol))
-        self.words.update(row.tobytes() for row in done.tokens[:, : self.model.rows - self.model.padding])
-        self.passes += len(done.tokens)
-        self.decisions += int(right.clear.sum())
-        self.ties += int((~right.clear).sum())
-        if right.clear.any() and logits.shape[-1] > 1:
-            second, first = np.sort(logits[right.clear], axis=-1)[:, -2:].T
+            raise ExportDisagreement(f"the {self.form} form of the {self.transformer_name} overflows; {USE_EXACT}")
+        expected = decisions(observed.logits, without)
+        differs = expected.clear & (logits.argmax(axis=-1) != expected.symbol)
+        if differs.any():
+            raise ExportDisagreement(self.difference(observed, logits, differs, expected.symbol))
+        self.words.update(row.tobytes() for row in observed.tokens[:, : self.model.rows - self.model.padding])
+        self.passes += len(observed.tokens)
+        self.decisions += int(expected.clear.sum())
+        self.ties += int((~expected.clear).sum())
+        if expected.clear.any() and logits.shape[-1] > 1:
+            second, first = np.sort(logits[expected.clear], axis=-1)[:, -2:].T
             self.margin = min(self.margin, float((first - second).min()))
             in_units = (first - second) * self.model.precision.one
-            self.share = min(self.share, float((in_units / right.margin[right.clear]).min()))
+            self.share = min(self.share, float((in_units / expected.margin[expected.clear]).min()))
         if self.model.kind == "topk":
-            self.sure += _confidences(self.model, done, logits, without)
+            self.confidences += _topk_confidences(self.model, observed, logits, without)
 
     def agreement(self) -> Agreement:
         return Agreement(
@@ -283,60 +283,57 @@ class _DecisionTally:
             decisions=self.decisions,
             ties=self.ties,
             least_margin=None if np.isinf(self.margin) else round(self.margin, 4),
-            chosen_above=_between(self.sure, self.form) if self.sure else None,
+            chosen_above=_threshold_between(self.confidences, self.form) if self.confidences else None,
         )
 
-    def difference(self, done: ObservedPass, logits: np.ndarray, wrong: np.ndarray, symbols: np.ndarray) -> str:
-        word, row = (int(i) for i in np.argwhere(wrong)[0])
-        names = self.model.vocabulary if self.part != "planner" else ("keep", "take")
+    def difference(self, observed: ObservedPass, logits: np.ndarray, differs: np.ndarray, symbols: np.ndarray) -> str:
+        word, row = (int(i) for i in np.argwhere(differs)[0])
+        names = self.model.vocabulary if self.transformer_name != "planner" else ("keep", "take")
         start = self.model.begin is not None
-        shown = " ".join(self.model.symbols(done.tokens[word, start : start + self.model.length]))
+        word_text = " ".join(self.model.symbols(observed.tokens[word, start : start + self.model.length]))
         return (
-            f"the {self.form} form of the {self.part} disagrees with F_{self.model.precision.p}: at row "
-            f"{row + done.rows[0]} of the word {shortened(shown)!r} it decides "
+            f"the {self.form} form of the {self.transformer_name} disagrees with F_{self.model.precision.p}: at row "
+            f"{row + observed.rows[0]} of the word {shortened(word_text)!r} it decides "
             f"{names[int(logits[word, row].argmax())]!r}, but F_p decides {names[int(symbols[word, row])]!r}, "
-            "because floats do not round and clip like F_p; use --to torch --exact or --to onnx --exact"
+            f"because floats do not round and clip like F_p; {USE_EXACT}"
         )
 
     def leak(self) -> str:
         return (
-            f"the {self.form} form of the {self.part} agrees with F_{self.model.precision.p} on the checked "
-            "words, but with "
-            f"only {self.share:.0%} of its margin, so it may differ on another word; "
-            "use --to torch --exact or --to onnx --exact"
+            f"the {self.form} form of the {self.transformer_name} agrees with F_{self.model.precision.p} on the "
+            f"checked words, but with only {self.share:.0%} of its margin, so it may differ on another word; "
+            f"{USE_EXACT}"
         )
 
 
-def _confidences(
-    model: Model, done: ObservedPass, logits: np.ndarray, without: int | None
+def _topk_confidences(
+    model: Model, observed: ObservedPass, logits: np.ndarray, without: int | None
 ) -> list[tuple[float, float]]:
     """Return, for a topk model and each word, the least confidence of chosen slots and the largest of the others."""
     writable = np.arange(logits.shape[-1]) != without
-    scores, sure = done.logits[..., writable].max(axis=-1), logits[..., writable].max(axis=-1)
+    scores, confidences = observed.logits[..., writable].max(axis=-1), logits[..., writable].max(axis=-1)
     if model.k is None:
         chosen = scores > -model.precision.bound
-        return [(sure[chosen].min(initial=np.inf), sure[~chosen].max(initial=-np.inf))]
+        return [(confidences[chosen].min(initial=np.inf), confidences[~chosen].max(initial=-np.inf))]
     order = np.argsort(-scores, axis=-1, kind="stable")
     chosen = np.zeros_like(scores, dtype=bool)
     np.put_along_axis(chosen, order[:, : model.k], True, axis=-1)
-    for row, picked in zip(sure, chosen, strict=True):
+    for row, picked in zip(confidences, chosen, strict=True):
         if row[picked].min(initial=np.inf) <= row[~picked].max(initial=-np.inf):
             raise ExportDisagreement(
                 f"ties of F_{model.precision.p} determine the {model.k} most confident slots, and floats do "
-                "not preserve these ties; "
-                "use --to torch --exact or --to onnx --exact"
+                f"not preserve these ties; {USE_EXACT}"
             )
     return []
 
 
-def _between(sure: list[tuple[float, float]], form: str) -> float:
+def _threshold_between(confidences: list[tuple[float, float]], form: str) -> float:
     """Return a confidence threshold that separates the slots chosen by a topk model without k from the others."""
-    chosen, others = min(low for low, _ in sure), max(high for _, high in sure)
-    if chosen <= others:
+    chosen, largest_other = min(low for low, _ in confidences), max(high for _, high in confidences)
+    if chosen <= largest_other:
         raise ExportDisagreement(
             f"in the {form} form no confidence threshold separates the slots that this topk model chooses "
-            "from the others; "
-            "use --to torch --exact or --to onnx --exact"
+            f"from the others; {USE_EXACT}"
         )
-    low = others if np.isfinite(others) else chosen - 1
+    low = largest_other if np.isfinite(largest_other) else chosen - 1
     return round(float((chosen + low) / 2), 4)

@@ -6,11 +6,11 @@
             layer    G = H + proj(attention(LN(H))),   H' = G + proj(ReLU(fc(LN(G))))
     ALBERT  BERT's layers, with one group of layers that is run `num_hidden_layers` times
 
-BERT's dense map gives h and -h of every column that a logit reads, and a column that is always 0; after its ReLU and
+BERT's dense map outputs h and -h of every column that a logit reads, and a column that is always 0; after its ReLU and
 its norm, which subtracts a mean, the difference to that column is the value again. GPT-2's `lm_head` has no bias: the
-column `constant` serves as one. ALBERT has no layers outside its loop, so the layers after the loop of a plt join it:
-what they write is set to 0 at the start of each round. That is right if the loop neither reads nor writes those columns
-and no layer precedes it; otherwise the export is refused.
+column `constant` serves as one. ALBERT has no layers outside its loop, so the layers after the loop of a plt become
+part of it, and the columns that they write are set to 0 at the start of each round. This is correct if the loop neither
+reads nor writes those columns and no layer precedes it; otherwise the export is refused.
 """
 
 from collections.abc import Callable
@@ -31,11 +31,11 @@ from unmask.export.real_transformer import (
     RealLayer,
     RealTransformer,
     Rounding,
+    attention_mask,
     by_head,
-    in_parts,
+    in_batches,
     rounding,
     softmax,
-    visible,
 )
 from unmask.export.stock_architecture import EPSILON, GAIN, NEVER, ZERO, StockTransformer, most_rows, stock_transformer
 from unmask.export.tokenizer import TokenNames
@@ -55,38 +55,38 @@ class StockCheckpoint:
 
 
 def bert_folder(
-    model: Model, part: str, words: np.ndarray, *, order: str | None = None
+    model: Model, transformer_name: str, words: np.ndarray, *, order: str | None = None
 ) -> tuple[Files, dict[str, Any]]:
     """Export the predictor, which never predicts the mask, or the planner, which has the tokens [KEEP] and [TAKE]."""
-    task = ExportTask.of(model, part, words, order=order)
-    written = bert(task.real, task.tokens, scale=task.scale, outputs=task.outputs)
-    return _checked(task, "bert", written, partial(bert_passes, written.tensors, written.config))
+    task = ExportTask.of(model, transformer_name, words, order=order)
+    checkpoint = bert(task.real, task.tokens, scale=task.scale, outputs=task.outputs)
+    return _checked(task, "bert", checkpoint, partial(bert_passes, checkpoint.tensors, checkpoint.config))
 
 
-def gpt2_folder(model: Model, part: str, words: np.ndarray) -> tuple[Files, dict[str, Any]]:
+def gpt2_folder(model: Model, transformer_name: str, words: np.ndarray) -> tuple[Files, dict[str, Any]]:
     """Export a chain of thought, with a generation_config.json of T steps."""
-    task = ExportTask.of(model, part, words)
-    written = gpt2(task.real, task.tokens, scale=task.scale, outputs=task.outputs)
-    files, report = _checked(task, "gpt2", written, partial(gpt2_passes, written.tensors, written.config))
+    task = ExportTask.of(model, transformer_name, words)
+    checkpoint = gpt2(task.real, task.tokens, scale=task.scale, outputs=task.outputs)
+    files, report = _checked(task, "gpt2", checkpoint, partial(gpt2_passes, checkpoint.tensors, checkpoint.config))
     return {**files, "generation_config.json": as_json(generation_config(task.tokens, model.steps))}, report
 
 
-def albert_folder(model: Model, part: str, words: np.ndarray) -> tuple[Files, dict[str, Any]]:
+def albert_folder(model: Model, transformer_name: str, words: np.ndarray) -> tuple[Files, dict[str, Any]]:
     """Export a looped model: the tensors of one round, which ALBERT runs T times."""
-    task = ExportTask.of(model, part, words)
+    task = ExportTask.of(model, transformer_name, words)
     body, cleared = one_round(task.real, model.steps)
-    written = bert(body, task.tokens, scale=task.scale, outputs=task.outputs, cleared=cleared)
-    passes_in = partial(bert_passes, written.tensors, written.config, rounds=model.steps)
-    return _checked(task, "albert", albert(written, model.steps), passes_in)
+    checkpoint = bert(body, task.tokens, scale=task.scale, outputs=task.outputs, cleared=cleared)
+    passes_in = partial(bert_passes, checkpoint.tensors, checkpoint.config, rounds=model.steps)
+    return _checked(task, "albert", albert(checkpoint, model.steps), passes_in)
 
 
 def _checked(
-    task: ExportTask, form: str, written: StockCheckpoint, passes_in: Callable[[Dtype], Passes]
+    task: ExportTask, form: str, checkpoint: StockCheckpoint, passes_in: Callable[[Dtype], Passes]
 ) -> tuple[Files, dict[str, Any]]:
-    """Return the files and the content of export.json; raise if what was written decides differently from F_p."""
-    parameters = sum(tensor.size for tensor in written.tensors.values())
+    """Return the files and the content of export.json; raise if the checkpoint decides differently from F_p."""
+    parameters = sum(tensor.size for tensor in checkpoint.tensors.values())
     report = task.checked(form, passes_in, parameters=parameters)
-    return task.folder(written.tensors, written.config, written.stock.real, report), report
+    return task.folder(checkpoint.tensors, checkpoint.config, checkpoint.stock.real, report), report
 
 
 def bert(
@@ -206,7 +206,7 @@ def _head(stock: StockTransformer, read: np.ndarray, vocabulary: int, scale: flo
 
 
 def bert_passes(tensors: NamedArrays, config: dict[str, Any], dtype: Dtype = "float32", *, rounds: int = 1) -> Passes:
-    """What transformers computes with these tensors, operation by operation; all layers `rounds` times."""
+    """Return the pass of transformers with these tensors, operation by operation; all layers run `rounds` times."""
     heads, fit = config["num_attention_heads"], rounding(dtype)
     tensors = {name: fit(tensor) for name, tensor in tensors.items()}
 
@@ -217,7 +217,7 @@ def bert_passes(tensors: NamedArrays, config: dict[str, Any], dtype: Dtype = "fl
         return fit(layer_norm(x, tensors[f"{name}.weight"], tensors[f"{name}.bias"], config["layer_norm_eps"]))
 
     def attention(name: str, H: np.ndarray) -> np.ndarray:
-        Q, K, V = (by_head(linear(f"{name}.self.{part}", H), heads) for part in ("query", "key", "value"))
+        Q, K, V = (by_head(linear(f"{name}.self.{projection}", H), heads) for projection in ("query", "key", "value"))
         return attend(Q, K, V, fit, causal=False)
 
     def passes(tokens: np.ndarray) -> np.ndarray:
@@ -234,11 +234,11 @@ def bert_passes(tensors: NamedArrays, config: dict[str, Any], dtype: Dtype = "fl
         t = np.maximum(linear("cls.predictions.transform.dense", H), 0)
         return linear("cls.predictions.decoder", normed("cls.predictions.transform.LayerNorm", t))
 
-    return in_parts(passes, config["max_position_embeddings"], config["intermediate_size"])
+    return in_batches(passes, config["max_position_embeddings"], config["intermediate_size"])
 
 
 def layer_norm(x: np.ndarray, gain: np.ndarray, bias: np.ndarray, epsilon: float) -> np.ndarray:
-    """Return (x - mean)/√(variance + ε)·gain + bias, with a mean as inexact as that of another kernel may be."""
+    """Return (x - mean)/√(variance + ε)·gain + bias, with an error in the mean that another kernel may also have."""
     mean = x.mean(axis=-1, keepdims=True) + FLOAT(OFF) * np.abs(x).max(axis=-1, keepdims=True)
     centred = x - mean
     variance = np.square(centred).mean(axis=-1, keepdims=True)
@@ -247,7 +247,7 @@ def layer_norm(x: np.ndarray, gain: np.ndarray, bias: np.ndarray, epsilon: float
 
 def attend(Q: np.ndarray, K: np.ndarray, V: np.ndarray, fit: Rounding, *, causal: bool) -> np.ndarray:
     """Return the heads side by side, [batch, rows, heads·size], from [batch, heads, rows, size] each."""
-    scores = fit(fit(Q @ np.swapaxes(K, -1, -2)) * FLOAT(1 / sqrt(Q.shape[-1]))) + visible(Q.shape[-2], causal)
+    scores = fit(fit(Q @ np.swapaxes(K, -1, -2)) * FLOAT(1 / sqrt(Q.shape[-1]))) + attention_mask(Q.shape[-2], causal)
     mixed = fit(fit(softmax(scores)) @ V)
     return np.swapaxes(mixed, 1, 2).reshape(mixed.shape[0], mixed.shape[2], -1)
 
@@ -325,7 +325,7 @@ def _gpt2_layer(stock: StockTransformer, layer: RealLayer) -> NamedArrays:
 
 
 def gpt2_passes(tensors: NamedArrays, config: dict[str, Any], dtype: Dtype = "float32") -> Passes:
-    """What transformers computes with these tensors, operation by operation."""
+    """Return the pass that transformers computes with these tensors, operation by operation."""
     heads, fit = config["n_head"], rounding(dtype)
     tensors = {name: fit(tensor) for name, tensor in tensors.items()}
 
@@ -349,7 +349,7 @@ def gpt2_passes(tensors: NamedArrays, config: dict[str, Any], dtype: Dtype = "fl
             H = fit(H + mapped(f"{at}.mlp.c_proj", inner))
         return fit(normed("transformer.ln_f", H) @ tensors["lm_head.weight"].T)
 
-    return in_parts(passes, config["n_positions"], config["n_inner"])
+    return in_batches(passes, config["n_positions"], config["n_inner"])
 
 
 GROUP = "albert.encoder.albert_layer_groups.0.albert_layers"
@@ -383,24 +383,24 @@ def one_round(transformer: RealTransformer, loops: int) -> tuple[RealTransformer
     return replace(transformer, layers=(*loop, *behind), loop=None), np.flatnonzero(result)
 
 
-def albert(written: StockCheckpoint, loops: int) -> StockCheckpoint:
+def albert(checkpoint: StockCheckpoint, loops: int) -> StockCheckpoint:
     """Return the tensors of a BERT under ALBERT's names, and its config."""
     config = {
-        **written.config,
+        **checkpoint.config,
         "architectures": ["AlbertForMaskedLM"],
         "model_type": "albert",
-        "embedding_size": written.config["hidden_size"],
+        "embedding_size": checkpoint.config["hidden_size"],
         "num_hidden_layers": loops,
         "num_hidden_groups": 1,
-        "inner_group_num": written.config["num_hidden_layers"],
+        "inner_group_num": checkpoint.config["num_hidden_layers"],
         "classifier_dropout_prob": 0.0,
     }
-    width = written.config["hidden_size"]
-    tensors = {_renamed(name): tensor for name, tensor in written.tensors.items()}
+    width = checkpoint.config["hidden_size"]
+    tensors = {_renamed(name): tensor for name, tensor in checkpoint.tensors.items()}
     mapping = "albert.encoder.embedding_hidden_mapping_in"
     tensors[f"{mapping}.weight"] = np.eye(width, dtype=np.float32)
     tensors[f"{mapping}.bias"] = np.zeros(width, dtype=np.float32)
-    return replace(written, tensors=tensors, config=config)
+    return replace(checkpoint, tensors=tensors, config=config)
 
 
 def _renamed(name: str) -> str:

@@ -1,6 +1,6 @@
-"""Model × form → a checked folder: which part and form, the memory that it takes, the folder, the collection.
+"""Model × form → a folder that was compared with the model.
 
-`export_model` refuses a form that the kind does not have (`chosen_part`) or that does not fit into memory
+`export_model` refuses a form that the kind does not have (`exported_transformer`) or that does not fit into memory
 (`check_size`), and calls the writer of the form. `write_collection` writes the reference models in all containers,
 with a list of checksums.
 
@@ -48,13 +48,13 @@ KINDS_OF: dict[ExportForm, tuple[Kind, ...]] = {
 }
 
 
-def chosen_part(model: Model, form: ExportForm, part: Part | None, *, exact: bool) -> str:
+def exported_transformer(model: Model, form: ExportForm, part: Part | None, *, exact: bool) -> str:
     """Return the name of the transformer: `planner`, `predictor`, or `model` if there is only one."""
     if model.kind not in KINDS_OF[form]:
-        others = ", ".join(other for other in FORMS if model.kind in KINDS_OF[other])
+        alternatives = ", ".join(other for other in FORMS if model.kind in KINDS_OF[other])
         raise UnmaskError(
             f"{form} can store only {', '.join(KINDS_OF[form])}, and this model is of kind {model.kind}; "
-            f"use --to {others}"
+            f"use --to {alternatives}"
         )
     if exact and form not in ("torch", "onnx"):
         raise UnmaskError(
@@ -72,28 +72,28 @@ def chosen_part(model: Model, form: ExportForm, part: Part | None, *, exact: boo
     return name
 
 
-BYTES = 48  # bytes per number, from its double to its place in the file
+BYTES = 48  # bytes per number, from its double to its copy in the file
 OTHER_ORDERS = 2  # further runs of a predictor, in other orders
 
 
-def check_size(model: Model, form: str, parts: list[str], words: int) -> None:
+def check_size(model: Model, form: str, names: list[str], words: int) -> None:
     """Raise if the export would not fit into memory; the message has the estimate."""
-    check_memory(export_memory(model, form, parts, words), f"the {form} form")
+    check_memory(export_memory(model, form, names, words), f"the {form} form")
 
 
-def export_memory(model: Model, form: str, parts: list[str], words: int) -> int:
+def export_memory(model: Model, form: str, names: list[str], words: int) -> int:
     """Return the bytes that an export takes."""
     count = {
         **dict.fromkeys(("bert", "gpt2", "albert"), stock_numbers),
         **dict.fromkeys(("torch", "onnx"), dense_numbers),
     }.get(form, rotary_numbers)
-    numbers = sum(count(model.transformers[part]) for part in parts)
-    outputs = sum(model.transformers[part].out.shape[0] for part in parts)
+    numbers = sum(count(model.transformers[name]) for name in names)
+    outputs = sum(model.transformers[name].out.shape[0] for name in names)
     written = model.padding if model.kind in DIFFUSION else model.block or 1
     passes = 1 if model.kind == "plt" else model.steps * (1 + OTHER_ORDERS * (model.kind in DIFFUSION))
-    kept = words * passes * (written * outputs + model.rows * len(parts))
-    kept += words * sum(activations(model, model.transformers[part], form) for part in parts)
-    return BYTES * numbers + 8 * kept
+    stored = words * passes * (written * outputs + model.rows * len(names))
+    stored += words * sum(activations(model, model.transformers[name], form) for name in names)
+    return BYTES * numbers + 8 * stored
 
 
 def activations(model: Model, transformer: Transformer, form: str) -> int:
@@ -116,12 +116,12 @@ def dense_numbers(transformer: Transformer) -> int:
 
 
 def rotary_numbers(transformer: Transformer) -> int:
-    """Return the same with further columns and layers for positions: a bit per head, and a hidden unit per row."""
+    """Return the numbers of a rotary form: positions need columns and layers, a bit per head, a hidden unit per row."""
     return stock_numbers(transformer, columns=32, layers=4, hidden=len(transformer.positions))
 
 
 def stock_numbers(transformer: Transformer, *, columns: int = 0, layers: int = 0, hidden: int = 0) -> int:
-    """Every layer of a stock architecture is as wide as all heads of the widest together, and may be split in two."""
+    """Return the numbers of a stock form: all layers have the width of the widest heads together, and may be split."""
     heads = max((len(layer.heads) for layer in transformer.layers), default=0)
     widest = max((_width(head) for layer in transformer.layers for head in layer.heads), default=0)
     width = max(transformer.width + columns, heads * widest)
@@ -151,8 +151,8 @@ def export_model(
 ) -> Path:
     """Write a model in one of the forms of `unmask export`, and return the new folder.
 
-    The export is compared with the model before anything is written, and refused if it would decide otherwise. `part`
-    chooses planner or predictor of an mdm or smdm; `exact` keeps the integers of F_p (torch and onnx).
+    The export is compared with the model before anything is written, and refused if it would decide differently. `part`
+    selects the planner or the predictor of an mdm or smdm; `exact` keeps the integers of F_p (torch and onnx).
 
     Examples:
         >>> folder = export_model(compile_problem("(a|b)*abb", "mdm", length=8), "bert", "models/abb-bert")
@@ -180,7 +180,7 @@ def export_files(
     architecture and the number type of a GGUF file.
     """
     check_options(form, order, rope, gguf)
-    name = chosen_part(model, form, part, exact=exact)
+    name = exported_transformer(model, form, part, exact=exact)
     count = word_count(model)
     check_size(model, form, list(model.transformers) if form == "torch" else [name], count)
     words = check_words(model, count)
@@ -189,8 +189,8 @@ def export_files(
     if form in CONTAINERS:
         return rope_folder(model, form, name, words, order=order, choice=rope or RopeChoice())
     if form == "gguf":
-        chosen = gguf or GgufChoice()
-        return gguf_folder(model, name, words, order=order, choice=rope or RopeChoice(), gguf=chosen)
+        choice = gguf or GgufChoice()
+        return gguf_folder(model, name, words, order=order, choice=rope or RopeChoice(), gguf=choice)
     if form == "gpt2":
         return gpt2_folder(model, name, words)
     if form == "albert":
@@ -222,7 +222,7 @@ def check_options(form: ExportForm, order: str | None, rope: RopeChoice | None, 
 
 
 def word_count(model: Model) -> int:
-    """Return as many words as the work allows, at least four."""
+    """Return the number of words to compare: as many as the limit on work allows, and at least four."""
     cost = 0
     for transformer in model.transformers.values():
         for layer in transformer.layers:

@@ -1,11 +1,11 @@
-"""Model × part → ExportTask: repaired weights, tokens and canvas for a stock form, and the check of what is written.
+"""Model × transformer → ExportTask: weights, tokens and canvas of a stock form, and its comparison with F_p.
 
     row 0            the begin symbol, where positions are computed from the distance to it
     rows after it    the input, then the slots: slot j of the canvas is slot order[j] of the model
     spare rows       up to the largest length; invisible, and their prediction is [EOS]
 
-The order of the slots is free, because the position table says what a row is. In the compiler's own order every slot
-reads to its left, so that a causal mask goes unnoticed; in the reversed order it is noticed.
+The order of the slots is free, because the position table identifies each row. In the compiler's order every slot reads
+to its left, so that a causal mask has no effect; in the reversed order it has one.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ NAMED_ORDERS = ("heap", "reversed", "skip", "work")
 class StockCanvas:
     """The content of each row; `begin` is the token before the model's rows, or None.
 
-    `eos` is what spare rows predict; None in a loop, where they are invisible and their content may grow.
+    `eos` is the token that spare rows predict; None in a loop, where they are invisible and their content may grow.
     """
 
     rows: int
@@ -61,12 +61,12 @@ class StockCanvas:
 
     @property
     def before(self) -> int:
-        """The number of rows before those of the model: 1 if a begin symbol is put there."""
+        """The number of rows before those of the model: 1 with a begin symbol, else 0."""
         return int(self.begin is not None)
 
     @property
     def permutation(self) -> np.ndarray:
-        """Return for each row of the canvas, without the begin symbol, the row of the model."""
+        """The row of the model for each row of the canvas, without the begin symbol."""
         return np.append(np.arange(self.first_slot), self.first_slot + np.array(self.order, dtype=np.int64))
 
     def answer_slots(self, count: int) -> list[int]:
@@ -99,15 +99,15 @@ class StockCanvas:
         return lambda tokens: self.logits(whole(self.tokens(tokens)), tokens.shape[1])[..., outputs]
 
     def exported_longest(self, whole: Passes, outputs: np.ndarray, form: str) -> Passes:
-        """Do the same on the longest canvas; raise if a spare row does not predict [EOS]."""
+        """Return the same on the longest canvas; raise if a spare row does not predict [EOS]."""
         spare = self.max_rows - self.before - self.rows
 
         def passes(tokens: np.ndarray) -> np.ndarray:
             canvas = self.tokens(tokens, spare=spare)
             logits = whole(canvas)
             first = canvas.shape[1] - spare - self.shifted
-            said = logits[:, first : canvas.shape[1] - self.shifted].argmax(axis=-1)
-            if self.eos is not None and (said != self.eos).any():
+            predicted = logits[:, first : canvas.shape[1] - self.shifted].argmax(axis=-1)
+            if self.eos is not None and (predicted != self.eos).any():
                 raise ExportDisagreement(
                     f"the {form} form predicts a symbol instead of [EOS] in an unused row; please report this model"
                 )
@@ -117,7 +117,7 @@ class StockCanvas:
 
 
 def slot_order(model: Model, order: str | None) -> tuple[int, ...]:
-    """Return the model's slot at each place, for `heap` (the compiler's), `reversed`, `skip`, or a list such as 2,0,1.
+    """Return the order of the model's slots: `heap` (the compiler's), `reversed`, `skip`, or a list such as 2,0,1.
 
     `skip`: first the levels 1, 3, 5 …, then 2, 4 …, so that a slot of level 3 reads slots behind it. `work`: first
     level 2, which belongs to the prompt (`StockCanvas.work`), then the others.
@@ -127,30 +127,30 @@ def slot_order(model: Model, order: str | None) -> tuple[int, ...]:
     >>> slot_order(compile_problem("(a|b)*abb", "mdm", length=8), "skip")
     (0, 1, 2, 3, 6, 4, 5)
     """
-    own = tuple(range(model.padding))
+    slots = tuple(range(model.padding))
     if order is None or order == "heap":
-        return own
+        return slots
     if model.kind not in DIFFUSION:
         raise UnmaskError(f"--order is for models with a canvas (mdm, smdm, topk), not for {model.kind}; leave it out")
     if order == "reversed":
-        return own[::-1]
+        return slots[::-1]
     if order == "skip":
         levels = slot_levels(model)
         return tuple(slot for first in (0, 1) for level in levels[first::2] for slot in level)
     if order == "work":
         level = work_slots(model, order)
-        return (*level, *(slot for slot in own if slot not in level))
+        return (*level, *(slot for slot in slots if slot not in level))
     try:
-        chosen = tuple(int(part) for part in order.split(","))
+        chosen = tuple(int(entry) for entry in order.split(","))
     except ValueError:
         raise UnmaskError(
             f"--order {order!r} is neither {', '.join(NAMED_ORDERS)} nor a list of slots such as 2,0,1; "
             "give one of these"
         ) from None
-    if sorted(chosen) != list(own):
+    if sorted(chosen) != list(slots):
         raise UnmaskError(
             f"--order must name each of the slots 0 to {model.padding - 1} exactly once; "
-            f"the list given has {len(chosen)} entries, {len(set(chosen) & set(own))} of these slots"
+            f"the list given has {len(chosen)} entries, {len(set(chosen) & set(slots))} of these slots"
         )
     return chosen
 
@@ -208,8 +208,11 @@ def _tree_levels(length: int, slots: int) -> list[list[int]]:
         if 2 * j + 1 >= len(heights):
             return [list(range(slots))]
         heights.append(1 + max(heights[2 * j : 2 * j + 2]))
-    own = heights[length:]
-    return [[j for j, height in enumerate(own) if height == level] for level in range(1, max(own, default=0) + 1)]
+    slot_heights = heights[length:]
+    return [
+        [j for j, height in enumerate(slot_heights) if height == level]
+        for level in range(1, max(slot_heights, default=0) + 1)
+    ]
 
 
 TIE = 2.0**-12  # bias per index, larger than the noise of float32: in a tie of F_p the lowest symbol wins
@@ -227,7 +230,7 @@ class ExportTask:
     """
 
     model: Model
-    part: str
+    transformer_name: str
     words: np.ndarray
     tokens: TokenNames
     passes: list[ObservedPass]
@@ -239,22 +242,24 @@ class ExportTask:
 
     @classmethod
     def of(
-        cls, model: Model, part: str, words: np.ndarray, *, order: str | None = None, relative: bool = False
+        cls, model: Model, transformer_name: str, words: np.ndarray, *, order: str | None = None, relative: bool = False
     ) -> "ExportTask":
         """Repair the weights, and find the power of two for the logits with which a decision of F_p is certain.
 
         `relative`: positions are computed from the distance to a begin symbol, so there must be one.
         """
         slots, work = slot_order(model, order), work_slots(model, order)
-        passes = observe_passes(model, part, words)
-        passes += [_with_masks(model, part, done, work) for done in passes] if work else []
-        real = repaired(real_weights(model.transformers[part]), model.precision)
-        scale = logit_scale(passes, model, part)
-        more = (*(("keep", "take") if part == "planner" else ()), *(("work",) if work else ()))
+        passes = observe_passes(model, transformer_name, words)
+        passes += [_with_masks(model, transformer_name, observed, work) for observed in passes] if work else []
+        real = repaired(real_weights(model.transformers[transformer_name]), model.precision)
+        scale = logit_scale(passes, model, transformer_name)
+        more = (*(("keep", "take") if transformer_name == "planner" else ()), *(("work",) if work else ()))
         tokens = token_names(model, (*more, "bos") if relative else more)
         ids = {role: tokens.names.index(name) for role, name in tokens.special.items()}
-        predicted = np.arange(len(model.vocabulary)) if part != "planner" else np.array([ids["keep"], ids["take"]])
-        kept = predicted != mask_of(model, part)
+        predicted = (
+            np.arange(len(model.vocabulary)) if transformer_name != "planner" else np.array([ids["keep"], ids["take"]])
+        )
+        is_predicted = predicted != mask_of(model, transformer_name)
         begin = ids["bos"] if relative and model.begin is None else None
         canvas = StockCanvas(
             rows=model.rows,
@@ -273,28 +278,33 @@ class ExportTask:
         arranged = replace(spare, positions=spare.positions[canvas.permutation])
         if real.causal:  # the model does not define the prediction of its last row, so it becomes a spare row
             arranged.positions[-1] = 0
-        chosen = replace(arranged, out=arranged.out[kept], bias=arranged.bias[kept])
-        ready = with_eos_in_spare_rows(chosen, scale)
-        outputs = np.append(predicted[kept], ids["eos"])
-        return cls(model, part, words, tokens, passes, ready, outputs, predicted, canvas, scale)
+        chosen = replace(arranged, out=arranged.out[is_predicted], bias=arranged.bias[is_predicted])
+        final = with_eos_in_spare_rows(chosen, scale)
+        outputs = np.append(predicted[is_predicted], ids["eos"])
+        return cls(model, transformer_name, words, tokens, passes, final, outputs, predicted, canvas, scale)
 
     def check(
         self, form: str, whole: Passes, canvas: StockCanvas | None = None, *, parameters: int = 0, work: int = WORK
     ) -> Agreement:
-        """Compare what was written with F_p, on the model's own canvas and on the longest; raise where they differ.
+        """Compare the written weights with F_p, on the model's own canvas and on the longest; raise if they differ.
 
-        `work` bounds the multiplications: a large form is checked on fewer words, and on some of the passes.
+        `work` bounds the multiplications: a large form is checked on fewer words and passes.
         """
         canvas, name = canvas or self.canvas, form.upper()
         passes = affordable(self.passes, work // max(1, parameters * canvas.rows))
         agreed = compare_passes(
-            self.model, self.part, passes, canvas.exported(whole, self.predicted), scale=self.scale, form=name
+            self.model,
+            self.transformer_name,
+            passes,
+            canvas.exported(whole, self.predicted),
+            scale=self.scale,
+            form=name,
         )
         first = passes[-1] if self.model.kind == "cot" else passes[0]
         if first.tokens.shape[1] == canvas.rows:
             few = ObservedPass(first.tokens[:FEW_WORDS], first.rows, first.logits[:FEW_WORDS])
             longest = canvas.exported_longest(whole, self.predicted, name)
-            compare_passes(self.model, self.part, [few], longest, scale=self.scale, form=name)
+            compare_passes(self.model, self.transformer_name, [few], longest, scale=self.scale, form=name)
         return agreed
 
     def checked(
@@ -305,7 +315,7 @@ class ExportTask:
         *,
         parameters: int,
     ) -> dict[str, Any]:
-        """Compare all words in float32 and a few in the half precisions, and return what export.json says.
+        """Compare all words in float32 and a few in the half precisions, and return the content of export.json.
 
         A difference in float32 is an error; a half precision in which a decision differs has the margin None.
         """
@@ -320,7 +330,7 @@ class ExportTask:
         return {**self.report(form, agreed, parameters), "margins": margins}
 
     def report(self, form: str, agreement: Agreement, parameters: int) -> dict[str, Any]:
-        """Return the entry of export.json for a form that was compared."""
+        """Return the content of export.json for a form that was compared."""
         model, tokens, canvas = self.model, self.tokens, self.canvas
         steps = planned_order(model, self.words)
         answers = canvas.answer_slots(model.stated_answers) if model.kind in DIFFUSION else None
@@ -328,7 +338,7 @@ class ExportTask:
         if work:
             steps = _order_with_work(model, self.words, canvas.order[: canvas.work])
         return {
-            **summary(model, form, self.part),
+            **summary(model, form, self.transformer_name),
             "agreement": agreement.to_json(),
             "logit_scale": self.scale,
             "tie_bias": TIE,
@@ -364,17 +374,17 @@ class ExportTask:
         }
 
 
-def _with_masks(model: Model, part: str, done: ObservedPass, slots: Sequence[int]) -> ObservedPass:
+def _with_masks(model: Model, transformer_name: str, observed: ObservedPass, slots: Sequence[int]) -> ObservedPass:
     """Return the same pass, in F_p, with masks in these slots."""
-    tokens = done.tokens.copy()
+    tokens = observed.tokens.copy()
     tokens[:, model.rows - model.padding + np.array(slots)] = model.token[model.mask or ""]
-    session = FastEngine().session(model.transformers[part], name=part)
-    return ObservedPass(tokens, done.rows, session.read(tokens, done.rows))
+    session = FastEngine().session(model.transformers[transformer_name], name=transformer_name)
+    return ObservedPass(tokens, observed.rows, session.read(tokens, observed.rows))
 
 
 def affordable(passes: list[ObservedPass], most: int) -> list[ObservedPass]:
-    """Limit the number of passes of single words: fewer words, then fewer steps, always including the last."""
+    """Select passes of at most `most` single words: fewer words, then fewer steps, always including the last step."""
     words = max(FEW_WORDS, most // len(passes))
     every = max(1, FEW_WORDS * len(passes) // max(1, most)) if words == FEW_WORDS else 1
-    kept = passes[::-1][::every][::-1]
-    return [ObservedPass(p.tokens[:words], p.rows, p.logits[:words]) for p in kept]
+    selected = passes[::-1][::every][::-1]
+    return [ObservedPass(p.tokens[:words], p.rows, p.logits[:words]) for p in selected]

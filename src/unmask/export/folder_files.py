@@ -26,10 +26,10 @@ Files = dict[str, bytes]
 def check_free(out: Path) -> tuple[str, ...]:
     """Refuse a path that exists, because an export replaces nothing. Call this also before long work."""
     try:
-        taken = out.exists() or out.is_symlink()
+        exists = out.exists() or out.is_symlink()
     except OSError as error:
         raise FolderError(f"{out} cannot be written: {error.strerror}") from None
-    if taken:
+    if exists:
         raise FolderError(f"{out} exists; an export never replaces files; choose another name")
     return ()
 
@@ -52,13 +52,13 @@ def as_text(text: str) -> bytes:
 FORMAT = "unmask-export/1"
 
 
-def summary(model: Model, form: str, part: str, *, exact: bool = False) -> dict[str, Any]:
-    """Return what `export.json` says about a model in this form."""
+def summary(model: Model, form: str, transformer_name: str, *, exact: bool = False) -> dict[str, Any]:
+    """Return the entries of `export.json` that every form has."""
     return {
         "format": FORMAT,
         "form": form,
         "exact": exact,
-        "part": part,
+        "part": transformer_name,
         "problem": problem_name(model),
         "accepts": problem_accepts(model),
         **({"states": states} if (states := problem_states(model)) else {}),
@@ -82,20 +82,20 @@ def register_map(transformer: RealTransformer) -> dict[str, Any]:
         registers.setdefault(_register(name), []).append(column)
     layers, before = [], None
     for layer in transformer.layers:
-        what = f"layer {layer.source}" if layer.source != before else f"outer ReLU of layer {layer.source}"
-        what, before = layer.does or what, layer.source
+        description = f"layer {layer.source}" if layer.source != before else f"outer ReLU of layer {layer.source}"
+        description, before = layer.does or description, layer.source
         heads = [
             {
                 "head": i,
                 "source": head.source,
-                "queries": _named(head.wq, names),
-                "keys": _named(head.wk, names),
-                "reads": _named(head.wv, names),
-                "writes": _named(head.wo.T, names),
+                "queries": _registers_used(head.wq, names),
+                "keys": _registers_used(head.wk, names),
+                "reads": _registers_used(head.wv, names),
+                "writes": _registers_used(head.wo.T, names),
             }
             for i, head in enumerate(layer.heads)
         ]
-        layers.append({"does": what, "heads": heads})
+        layers.append({"does": description, "heads": heads})
     return {"width": transformer.width, "columns": list(names), "registers": registers, "layers": layers}
 
 
@@ -103,7 +103,7 @@ def _register(name: str) -> str:
     return name.split(":")[0] if not name.startswith("column ") else name
 
 
-def _named(matrix: np.ndarray, names: tuple[str, ...]) -> list[str]:
+def _registers_used(matrix: np.ndarray, names: tuple[str, ...]) -> list[str]:
     """Return the registers whose columns have a nonzero weight."""
     registers = (_register(names[column]) for column in np.flatnonzero(matrix.any(axis=1)))
     return [name for name in dict.fromkeys(registers) if name not in OF_EVERY_HEAD]
@@ -192,9 +192,9 @@ PUBLISHED = {
 
 
 def stock_card(model: Model, report: dict[str, Any], tokens: TokenNames, words: np.ndarray) -> str:
-    """The card of a folder that transformers loads; `AutoTokenizer` ignores how a Qwen2 folder splits words."""
-    form, part, order = report["form"], report["part"], report["order"]
-    denoise = PLAN if part == "planner" else DENOISE if order else DENOISE_SURE
+    """Return the card of a folder that transformers loads; `AutoTokenizer` ignores how a Qwen2 folder splits words."""
+    form, transformer_name, order = report["form"], report["part"], report["order"]
+    denoise = PLAN if transformer_name == "planner" else DENOISE if order else DENOISE_SURE
     code = {"cot": GENERATE, "plt": LOOP}.get(model.kind, denoise)
     names = {"auto": CLASSES[form], "reads": "PreTrainedTokenizerFast" if form == "qwen2" else "AutoTokenizer"}
     load = LOAD.format(
@@ -204,7 +204,7 @@ def stock_card(model: Model, report: dict[str, Any], tokens: TokenNames, words: 
         ids="" if model.kind == "cot" else ".input_ids",
     )
     shifted = report.get("shifted", False)
-    shown = code.format(
+    example = code.format(
         **names,
         load=load,
         padding=model.padding,
@@ -215,32 +215,32 @@ def stock_card(model: Model, report: dict[str, Any], tokens: TokenNames, words: 
     if "work" in report:
         start = f"canvas = torch.full((1, {model.padding}), tokenizer.mask_token_id)\n"
         token, slots = report["work"]["token"], report["work"]["slots"]
-        shown = shown.replace(start, f"{start}canvas[:, :{slots}] = tokenizer.convert_tokens_to_ids({token!r})\n")
+        example = example.replace(start, f"{start}canvas[:, :{slots}] = tokenizer.convert_tokens_to_ids({token!r})\n")
     notes = [
         *_precisions(report),
         "Every weight was computed; none was trained. `registers.json` names the coordinates of the residual "
         "stream and lists what each head compares. `export.json` contains the measurements.\n",
     ]
-    return _card(model, report, "transformers", [*_published(form), shown], notes)
+    return _card(model, report, "transformers", [*_published(form), example], notes)
 
 
 def _card(model: Model, report: dict[str, Any], library: str, run: list[str], notes: list[str]) -> str:
-    """Return the card: what the model computes, the order of its slots, how to run it, what was checked."""
+    """Return the card: what the model computes, the order of its slots, how to run it, and what was checked."""
     return "\n".join(
         [
             FRONT.format(library=library, kind=model.kind),
-            *_what(model, report),
-            *_order(model, report),
+            *_description(model, report),
+            *_slot_order_section(model, report),
             "## Run it\n",
             *run,
-            *_guarantee(model, report),
+            *_guarantee_section(model, report),
             *notes,
         ]
     )
 
 
 def _published(form: str) -> list[str]:
-    """The modelling code of LLaDA and Dream is not part of transformers, and not of this folder."""
+    """Return where to get the modelling code of LLaDA and Dream: neither transformers nor this folder contains it."""
     if form not in PUBLISHED:
         return []
     return [
@@ -254,11 +254,11 @@ def _precisions(report: dict[str, Any]) -> list[str]:
     """Describe the number formats in which a form was checked."""
     if "margins" not in report:
         return []
-    right = [f"{name} (least margin {margin})" for name, margin in report["margins"].items() if margin is not None]
-    wrong = [name for name, margin in report["margins"].items() if margin is None]
-    told = [f"Number formats in which all checked decisions agree: {', '.join(right)}."]
-    told += [f"Do not use {' or '.join(wrong)}: some decisions differ there."] if wrong else []
-    return [" ".join(told) + "\n"]
+    agreeing = [f"{name} (least margin {margin})" for name, margin in report["margins"].items() if margin is not None]
+    differing = [name for name, margin in report["margins"].items() if margin is None]
+    sentences = [f"Number formats in which all checked decisions agree: {', '.join(agreeing)}."]
+    sentences += [f"Do not use {' or '.join(differing)}: some decisions differ there."] if differing else []
+    return [" ".join(sentences) + "\n"]
 
 
 GGUF = """Load `model.gguf` (architecture `{arch}`, {dtype}) with llama.cpp. The tokens of a word such as `{word}` are
@@ -278,7 +278,7 @@ compared with F_p. This comparison does not cover other roundings in a kernel, s
 
 
 def gguf_card(model: Model, report: dict[str, Any], tokens: TokenNames, words: np.ndarray) -> str:
-    """The card of a GGUF file."""
+    """Return the card of a GGUF file."""
     arch, letters = report["arch"], sorted(tokens.letters(model))
     typed = f"{', '.join(f'`{letter}`' for letter in letters[:MOST_STATES])}{', …' * (len(letters) > MOST_STATES)}"
     run = [
@@ -298,18 +298,18 @@ def gguf_card(model: Model, report: dict[str, Any], tokens: TokenNames, words: n
 
 
 def _what_to_write(model: Model, report: dict[str, Any], tokens: TokenNames) -> str:
-    """Return a sentence that says which slots are written in a pass."""
+    """Return an instruction that says which slots a pass writes."""
     if report["part"] == "planner":
         return f"The slots to write are those where `{tokens.special['take']}` has the largest logit"
-    sure = "every slot whose probability is above 0.9, until no mask is left"
+    confident = "every slot whose probability is above 0.9, until no mask is left"
     if report["order"] is None:
-        return f"Write {sure}"
+        return f"Write {confident}"
     once = model.kind != "topk" and not _rewrites(report)
-    return "Write the slots in the order above" + f", or {sure}" * once
+    return "Write the slots in the order above" + f", or {confident}" * once
 
 
 def plain_card(model: Model, report: dict[str, Any], code: str) -> str:
-    """The card of a torch or ONNX folder."""
+    """Return the card of a torch or ONNX folder."""
     return _card(model, report, report["form"], [code], [])
 
 
@@ -324,7 +324,7 @@ def written_word(model: Model, tokens: TokenNames, words: np.ndarray) -> str:
     return ("" if model.characters is not None or all(len(x) == 1 for x in letters) else " ").join(letters)
 
 
-def _what(model: Model, report: dict[str, Any]) -> list[str]:
+def _description(model: Model, report: dict[str, Any]) -> list[str]:
     title = report["problem"] or "Model compiled by unmask"
     reads = f"{model.length} symbols" if model.length else "nothing"
     begin = " after a begin symbol" if model.begin is not None else ""
@@ -333,51 +333,51 @@ def _what(model: Model, report: dict[str, Any]) -> list[str]:
         if model.answer_rows == 1
         else (f"writes {model.answer_rows} outputs in its last {model.answer_rows} rows; the last one is the answer")
     )
-    does = {
+    action = {
         "plt": f"loops {model.steps} times over them and {model.padding} padding rows, and {answers}",
         "cot": f"writes {model.steps} symbols, one per step; the last is the answer",
         "pcot": f"writes {model.padding} symbols, {model.block} per step; the last is the answer",
-    }.get(model.kind, f"fills {model.padding} masked slots in {model.steps} steps; {_answer(model, report)}")
+    }.get(model.kind, f"fills {model.padding} masked slots in {model.steps} steps; {_answer_slots(model, report)}")
     return [
         f"# {title}\n",
-        f"{_part(report)} compiled {model.kind}. It reads {reads}{begin}, {does}: {_meaning(model, report)}. "
-        f"Its numbers are those of F_{model.precision.p}.\n",
+        f"{_subject(report)} compiled {model.kind}. It reads {reads}{begin}, {action}: "
+        f"{_answer_meaning(model, report)}. Its numbers are those of F_{model.precision.p}.\n",
         *([f"{report['accepts']}\n"] if report["accepts"] else []),
         *_states(report),
     ]
 
 
 def _states(report: dict[str, Any]) -> list[str]:
-    """Return the state of each symbol of a chain of thought: a shortest word that leads to it."""
+    """Return the meaning of the symbols of a chain of thought: each is a state, described by a shortest word to it."""
     states = report.get("states", {})
     if not states:
         return []
-    shown = [f"`{name}` after {f'`{word}`' if word else 'no letter'}" for name, word in states.items()]
-    more = f", and {len(shown) - MOST_STATES} more in `export.json`" if len(shown) > MOST_STATES else ""
+    states_text = [f"`{name}` after {f'`{word}`' if word else 'no letter'}" for name, word in states.items()]
+    further = f", and {len(states_text) - MOST_STATES} more in `export.json`" if len(states_text) > MOST_STATES else ""
     return [
         "The symbols are states, each named here by a shortest word that leads to it: "
-        f"{', '.join(shown[:MOST_STATES])}{more}.\n"
+        f"{', '.join(states_text[:MOST_STATES])}{further}.\n"
     ]
 
 
-def _answer(model: Model, report: dict[str, Any]) -> str:
+def _answer_slots(model: Model, report: dict[str, Any]) -> str:
     count = model.stated_answers
     slots = report.get("answer_slots") or [*range(model.padding - count, model.padding)]
     if count == 1:
-        place = "the last one" if slots == [model.padding - 1] else f"slot {slots[0]}, counted from 0,"
-        return f"{place} is the answer"
+        position = "the last one" if slots == [model.padding - 1] else f"slot {slots[0]}, counted from 0,"
+        return f"{position} is the answer"
     if slots == sorted(slots):
         return f"slots {_ranges(slots)}, counted from 0, hold its {count} answers"
     return f"its {count} answers are, in this order, the `answer_slots` of `export.json`"
 
 
-def _meaning(model: Model, report: dict[str, Any]) -> str:
+def _answer_meaning(model: Model, report: dict[str, Any]) -> str:
     """Return the meaning of the symbols of an answer: a value, or accepted and rejected."""
     problem = model.problem_fields
     values = problem.get("symbols") if model.notes_answers else None
     if isinstance(values, list) and values:
-        told = ", ".join(f"`{value}`" for value in values[:MOST_STATES]) + ", …" * (len(values) > MOST_STATES)
-        return f"{'each' if model.stated_answers > 1 else 'it'} is one of {told}"
+        examples = ", ".join(f"`{value}`" for value in values[:MOST_STATES]) + ", …" * (len(values) > MOST_STATES)
+        return f"{'each' if model.stated_answers > 1 else 'it'} is one of {examples}"
     if problem.get("kind") == "expression":
         return "it is the value of the expression"
     accept, reject = (report.get(name, getattr(model, name)) for name in ("accept", "reject"))
@@ -385,11 +385,11 @@ def _meaning(model: Model, report: dict[str, Any]) -> str:
     return f"`{accept}` means {yes}, `{reject}` means {no}"
 
 
-def _part(report: dict[str, Any]) -> str:
+def _subject(report: dict[str, Any]) -> str:
     return "A" if report["part"] == "model" else f"The {report['part']} of a"
 
 
-def _order(model: Model, report: dict[str, Any]) -> list[str]:
+def _slot_order_section(model: Model, report: dict[str, Any]) -> list[str]:
     if model.kind not in DIFFUSION:
         return []
     if report["order"] is None:
@@ -433,18 +433,18 @@ def _ranges(slots: list[int]) -> str:
 
 
 def _ties(report: dict[str, Any]) -> str:
-    """Return the text about ties: a stock form has a bias for each symbol, other forms have none."""
+    """Return how the export breaks ties: a stock form has a bias for each symbol, other forms have none."""
     if "tie_bias" not in report:
         return "rounding noise decides"
     return f"a bias of {report['tie_bias']:g} per symbol gives the same result unless rounding noise is larger"
 
 
-def _guarantee(model: Model, report: dict[str, Any]) -> list[str]:
+def _guarantee_section(model: Model, report: dict[str, Any]) -> list[str]:
     field, title = f"F_{model.precision.p}", "## What it guarantees\n"
     if report["exact"]:
         return [title, f"It computes the same integers as {field}, bit for bit, for these and all other weights.\n"]
     measured = report["agreement"]
-    told = [
+    sections = [
         title,
         f"It makes the same decisions as {field} wherever {field} has no tie. This was checked at export on "
         f"{measured['words']} words, {measured['passes']} passes and {measured['decisions']} decisions: all agree. "
@@ -453,5 +453,5 @@ def _guarantee(model: Model, report: dict[str, Any]) -> list[str]:
     ]
     if measured["chosen_above"] is not None:
         level = measured["chosen_above"] * report.get("logit_scale", 1)
-        told.append(f"Write a slot if its largest logit is above {level:g}.\n")
-    return told
+        sections.append(f"Write a slot if its largest logit is above {level:g}.\n")
+    return sections

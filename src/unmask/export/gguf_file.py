@@ -1,10 +1,11 @@
-"""RopeWeights → a GGUF file for llama.cpp, read back and checked before it is kept. It needs the extra `gguf`.
+"""RopeWeights → a GGUF file for llama.cpp, read back and compared before it is written. It needs the extra `gguf`.
 
-llada, llama   llama.cpp turns neighbouring components of a head, not its two halves: rows of q and k are permuted
+llada, llama   llama.cpp rotates neighbouring components of a head, not its two halves: rows of q and k are permuted
 dream, qwen2   have biases for q, k and v, which are 0; dream's logits are not shifted (`diffusion.shift_logits` false)
-eurobert       has no logits in llama.cpp: the file ends with the residual stream, `lm_head.safetensors` is beside it
-q8_0           keeps `ffn_gate` in f16: a row holds biases many times as large as its other weights, and eight bits per
-               block lose those. Without this the check refuses most programs and circuits; A5 at N = 16 stays right
+eurobert       has no logits in llama.cpp: the file ends with the residual stream, and the folder contains
+               `lm_head.safetensors`
+q8_0           keeps `ffn_gate` in f16: biases in its rows are many times as large as the other weights, which eight
+               bits per block would lose. Otherwise the check refuses most programs and circuits, but not A5 at N = 16
 """
 
 import tempfile
@@ -54,15 +55,15 @@ class GgufChoice:
 
 
 def gguf_folder(
-    model: Model, part: str, words: np.ndarray, *, order: str | None, choice: RopeChoice, gguf: GgufChoice
+    model: Model, transformer_name: str, words: np.ndarray, *, order: str | None, choice: RopeChoice, gguf: GgufChoice
 ) -> tuple[Files, dict[str, Any]]:
-    """`model.gguf` with a card, export.json and registers.json."""
+    """Return the files (`model.gguf`, card, export.json, registers.json, tokenizer) and the content of export.json."""
     if model.kind == "cot" and gguf.arch != "llama":
         raise UnmaskError(
             f"a chain of thought needs a causal architecture, and {gguf.arch} is not causal; use --arch llama"
         )
     _package()
-    rope = RopeExport.of(model, part, words, order=order, choice=choice, shifted=False)
+    rope = RopeExport.of(model, transformer_name, words, order=order, choice=choice, shifted=False)
     task, weights = rope.task, rope.form.weights
     data = gguf_bytes(weights, task.tokens, task.tokens.letters(model), gguf)
     written = read_back(data, weights, gguf.arch)
@@ -72,8 +73,8 @@ def gguf_folder(
         if gguf.dtype != "q8_0":
             raise
         raise ExportDisagreement(
-            f"eight bits per weight are too few for this {part}: the file would not decide as F_{model.precision.p} "
-            "does; use --dtype f16 or f32"
+            f"eight bits per weight are too few for this {transformer_name}: the file would not decide as "
+            f"F_{model.precision.p} does; use --dtype f16 or f32"
         ) from error
     report = {**checked, "arch": gguf.arch, "dtype": gguf.dtype, "tokens": list(task.tokens.names)}
     card = gguf_card(model, report, task.tokens, task.words)
@@ -90,15 +91,15 @@ def gguf_folder(
 
 
 def gguf_bytes(weights: RopeWeights, tokens: TokenNames, letters: set[str], choice: GgufChoice) -> bytes:
-    """The file; `letters` are the tokens that are found in running text."""
+    """Return the content of the file; `letters` are the tokens that llama.cpp recognises in running text."""
     package = _package()
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / "model.gguf"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.gguf"
         writer = package.GGUFWriter(str(path), choice.arch)
         _metadata(writer, weights, choice)
         _vocabulary(writer, tokens, letters)
-        for name, tensor in _named(weights, choice.arch).items():
-            _add(writer, name, np.ascontiguousarray(tensor, dtype=np.float32), choice.dtype)
+        for name, tensor in _gguf_tensors(weights, choice.arch).items():
+            _add_tensor(writer, name, np.ascontiguousarray(tensor, dtype=np.float32), choice.dtype)
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
         writer.write_tensors_to_file()
@@ -109,8 +110,8 @@ def gguf_bytes(weights: RopeWeights, tokens: TokenNames, letters: set[str], choi
 def read_back(data: bytes, weights: RopeWeights, arch: Arch) -> RopeWeights:
     """Return the tensors of the file, dequantised and unpermuted; the check uses these."""
     package = _package()
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / "model.gguf"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.gguf"
         path.write_bytes(data)
         reader = package.GGUFReader(str(path))
         tensors = {
@@ -156,7 +157,7 @@ def as_halves(rows: np.ndarray, heads: int) -> np.ndarray:
     return np.ascontiguousarray(rows.reshape(heads, -1, 2, rows.shape[1]).swapaxes(1, 2).reshape(rows.shape))
 
 
-def _named(weights: RopeWeights, arch: Arch) -> dict[str, np.ndarray]:
+def _gguf_tensors(weights: RopeWeights, arch: Arch) -> dict[str, np.ndarray]:
     tensors = {"token_embd.weight": weights.embed, "output_norm.weight": weights.norm}
     if arch != "eurobert":
         tensors["output.weight"] = weights.head
@@ -170,10 +171,10 @@ def _named(weights: RopeWeights, arch: Arch) -> dict[str, np.ndarray]:
     return tensors
 
 
-def _add(writer: Any, name: str, tensor: np.ndarray, dtype: GgufType) -> None:
+def _add_tensor(writer: Any, name: str, tensor: np.ndarray, dtype: GgufType) -> None:
     if dtype == "f32" or tensor.ndim == 1:
         writer.add_tensor(name, tensor)
-    elif dtype == "f16" or any(kept in name for kept in KEPT_IN_F16):
+    elif dtype == "f16" or any(stem in name for stem in KEPT_IN_F16):
         writer.add_tensor(name, tensor.astype(np.float16))
     else:
         package = _package()
@@ -203,9 +204,9 @@ def _metadata(writer: Any, weights: RopeWeights, choice: GgufChoice) -> None:
 
 
 def _vocabulary(writer: Any, tokens: TokenNames, letters: set[str]) -> None:
-    """Letters are found in running text; symbols of slots are not, because `ab` may be the name of one.
+    """Write the vocabulary: letters are recognised in running text; symbols of slots, such as `ab`, are not.
 
-    llama.cpp refuses a vocabulary without merges: there is an unused one.
+    llama.cpp refuses a vocabulary without merges, so there is an unused one.
     """
     kinds, special = _package().TokenType, set(tokens.special.values())
 

@@ -3,12 +3,12 @@
     plain   MatMul, Softmax, Relu, over the repaired weights, in float32
     exact   F_p in 64-bit integers; a sum that clips after every addition is a Scan: state' = clip(state + [a_k·b_k])
 
-A row whose exponentials all underflow is an error in F_p. A graph cannot raise one, so the exact form has a second
-output, `divided_by_zero`: the number of such rows. Its logits are valid only where that is 0.
+A row whose exponentials all underflow is an error in F_p. A graph cannot raise errors, so the exact form has a second
+output, `divided_by_zero`: the number of such rows. Its logits are valid only if that number is 0.
 
 The file is a protocol buffer: a field is its number and wire type as a varint, then a varint, or a length and that many
-bytes. Writing it needs no package. The check at export evaluates the graph here, without a runtime. The program on the
-card needs onnxruntime, NumPy and export.json: it reads a word and prints its answer.
+bytes. Writing it needs no package. The check at export evaluates the graph in this module, without a runtime. The
+program on the card reads a word and prints its answer; it needs onnxruntime, NumPy and export.json.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -26,9 +26,9 @@ from unmask.export.agreement import (
     planned_order,
 )
 from unmask.export.folder_files import Files, as_json, as_text, plain_card, register_map, summary, written_word
-from unmask.export.real_transformer import RealTransformer, in_parts, looped, real_weights, repaired, softmax
+from unmask.export.real_transformer import RealTransformer, in_batches, layers_in_order, real_weights, repaired, softmax
 from unmask.export.tokenizer import token_names
-from unmask.export.torch_folder import EXACT_LOGIT_SCALE, merged, scaled_level
+from unmask.export.torch_folder import EXACT_LOGIT_SCALE, merge_agreements, scaled_threshold
 from unmask.numerics.arithmetic import exp_table
 from unmask.weights.matrices import Matrix
 from unmask.weights.model import Model
@@ -59,24 +59,24 @@ class GraphValue:
 
 @dataclass
 class Graph:
-    """Built node by node; `constant` and `node` return the name of what they make."""
+    """Built node by node; `constant` and `node` return the name of the new value."""
 
     name: str
     inputs: list[GraphValue] = field(default_factory=list)
     outputs: list[GraphValue] = field(default_factory=list)
     nodes: list[GraphNode] = field(default_factory=list)
     constants: dict[str, np.ndarray] = field(default_factory=dict)
-    _known: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
+    _names_of_constants: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
 
     def constant(self, array: np.ndarray | int | list[int]) -> str:
         """Add a constant and return its name; equal constants are stored once."""
         value = np.ascontiguousarray(array)
         value = value.astype(np.float32 if value.dtype.kind == "f" else np.int64).reshape(np.shape(array))
         key = (value.dtype.str, value.shape, value.tobytes())
-        if key not in self._known:
-            self._known[key] = f"{self.name}_constant_{len(self.constants)}"
-            self.constants[self._known[key]] = value
-        return self._known[key]
+        if key not in self._names_of_constants:
+            self._names_of_constants[key] = f"{self.name}_constant_{len(self.constants)}"
+            self.constants[self._names_of_constants[key]] = value
+        return self._names_of_constants[key]
 
     def node(self, op: str, *inputs: str, **attributes: "int | list[int] | np.ndarray | Graph") -> str:
         output = f"{self.name}_{op}_{len(self.nodes)}"
@@ -84,13 +84,13 @@ class Graph:
         return output
 
     def result(self, value: str, name: str, dtype: str, shape: tuple[int | str, ...]) -> None:
-        """Declare an output of the graph under a name of its own."""
+        """Declare a value as an output of the graph, under another name."""
         self.nodes.append(GraphNode("Identity", (value,), name))
         self.outputs.append(GraphValue(name, dtype, shape))
 
     @property
     def size(self) -> int:
-        """Return the number of nodes, including those of inner graphs."""
+        """The number of nodes, including those of inner graphs."""
         inner = (a for node in self.nodes for a in node.attributes.values() if isinstance(a, Graph))
         return len(self.nodes) + sum(graph.size for graph in inner)
 
@@ -99,11 +99,11 @@ def model_bytes(graph: Graph, about: str) -> bytes:
     """Return the content of an .onnx file."""
     return b"".join(
         [
-            _number(1, IR_VERSION),
-            _text(2, "unmask"),
-            _text(6, about),
-            _part(7, _graph_bytes(graph)),
-            _part(8, _text(1, "") + _number(2, OPSET)),
+            _varint_field(1, IR_VERSION),
+            _text_field(2, "unmask"),
+            _text_field(6, about),
+            _bytes_field(7, _graph_bytes(graph)),
+            _bytes_field(8, _text_field(1, "") + _varint_field(2, OPSET)),
         ]
     )
 
@@ -111,11 +111,11 @@ def model_bytes(graph: Graph, about: str) -> bytes:
 def _graph_bytes(graph: Graph) -> bytes:
     return b"".join(
         [
-            *(_part(1, _node_bytes(node)) for node in graph.nodes),
-            _text(2, graph.name),
-            *(_part(5, _tensor_bytes(name, array)) for name, array in graph.constants.items()),
-            *(_part(11, _value_bytes(value)) for value in graph.inputs),
-            *(_part(12, _value_bytes(value)) for value in graph.outputs),
+            *(_bytes_field(1, _node_bytes(node)) for node in graph.nodes),
+            _text_field(2, graph.name),
+            *(_bytes_field(5, _tensor_bytes(name, array)) for name, array in graph.constants.items()),
+            *(_bytes_field(11, _value_bytes(value)) for value in graph.inputs),
+            *(_bytes_field(12, _value_bytes(value)) for value in graph.outputs),
         ]
     )
 
@@ -123,58 +123,61 @@ def _graph_bytes(graph: Graph) -> bytes:
 def _node_bytes(node: GraphNode) -> bytes:
     return b"".join(
         [
-            *(_text(1, name) for name in node.inputs),
-            _text(2, node.output),
-            _text(3, node.output),
-            _text(4, node.op),
-            *(_part(5, _text(1, name) + b"".join(_attribute(value))) for name, value in node.attributes.items()),
+            *(_text_field(1, name) for name in node.inputs),
+            _text_field(2, node.output),
+            _text_field(3, node.output),
+            _text_field(4, node.op),
+            *(
+                _bytes_field(5, _text_field(1, name) + b"".join(_attribute(value)))
+                for name, value in node.attributes.items()
+            ),
         ]
     )
 
 
 def _attribute(value: "int | list[int] | np.ndarray | Graph") -> Iterator[bytes]:
     if isinstance(value, Graph):
-        yield from (_part(6, _graph_bytes(value)), _number(20, 5))
+        yield from (_bytes_field(6, _graph_bytes(value)), _varint_field(20, 5))
     elif isinstance(value, np.ndarray):
-        yield from (_part(5, _tensor_bytes("", value)), _number(20, 4))
+        yield from (_bytes_field(5, _tensor_bytes("", value)), _varint_field(20, 4))
     elif isinstance(value, list):
-        yield from (*(_number(8, i) for i in value), _number(20, 7))
+        yield from (*(_varint_field(8, i) for i in value), _varint_field(20, 7))
     else:
-        yield from (_number(3, value), _number(20, 2))
+        yield from (_varint_field(3, value), _varint_field(20, 2))
 
 
 def _tensor_bytes(name: str, array: np.ndarray) -> bytes:
-    dims = b"".join(_number(1, size) for size in array.shape)
+    dims = b"".join(_varint_field(1, size) for size in array.shape)
     raw = array.astype(array.dtype.newbyteorder("<")).tobytes()
-    return dims + _number(2, TYPES[array.dtype]) + _text(8, name) + _part(9, raw)
+    return dims + _varint_field(2, TYPES[array.dtype]) + _text_field(8, name) + _bytes_field(9, raw)
 
 
 def _value_bytes(value: GraphValue) -> bytes:
-    axes = (_number(1, axis) if isinstance(axis, int) else _text(2, axis) for axis in value.shape)
-    shape = b"".join(_part(1, axis) for axis in axes)
-    kind = _number(1, TYPES[np.dtype(value.dtype)]) + _part(2, shape)
-    return _text(1, value.name) + _part(2, _part(1, kind))
+    axes = (_varint_field(1, axis) if isinstance(axis, int) else _text_field(2, axis) for axis in value.shape)
+    shape = b"".join(_bytes_field(1, axis) for axis in axes)
+    kind = _varint_field(1, TYPES[np.dtype(value.dtype)]) + _bytes_field(2, shape)
+    return _text_field(1, value.name) + _bytes_field(2, _bytes_field(1, kind))
 
 
 def _varint(n: int) -> bytes:
     n &= (1 << 64) - 1  # negative numbers take ten bytes
-    parts = bytearray()
+    content = bytearray()
     while n > 0x7F:
-        parts.append(n & 0x7F | 0x80)
+        content.append(n & 0x7F | 0x80)
         n >>= 7
-    return bytes([*parts, n])
+    return bytes([*content, n])
 
 
-def _number(tag: int, n: int) -> bytes:
+def _varint_field(tag: int, n: int) -> bytes:
     return _varint(tag << 3) + _varint(n)
 
 
-def _part(tag: int, content: bytes) -> bytes:
+def _bytes_field(tag: int, content: bytes) -> bytes:
     return _varint(tag << 3 | 2) + _varint(len(content)) + content
 
 
-def _text(tag: int, text: str) -> bytes:
-    return _part(tag, text.encode("utf-8", "replace"))
+def _text_field(tag: int, text: str) -> bytes:
+    return _bytes_field(tag, text.encode("utf-8", "replace"))
 
 
 Values = dict[str, np.ndarray]
@@ -201,8 +204,8 @@ def _run_scan(node: GraphNode, x: list[np.ndarray], values: Values) -> np.ndarra
     assert isinstance(body, Graph)
     state, *scanned = x
     names = [value.name for value in body.inputs]
-    for parts in zip(*scanned, strict=True):
-        (state,) = run_graph(body, dict(zip(names, (state, *parts), strict=True)), values).values()
+    for slices in zip(*scanned, strict=True):
+        (state,) = run_graph(body, dict(zip(names, (state, *slices), strict=True)), values).values()
     return state
 
 
@@ -247,13 +250,15 @@ def plain_graph(transformer: RealTransformer, loops: int) -> Graph:
     """Build the float graph; the layers of a loop are written out `loops` times, with one copy of their weights."""
     graph = Graph("plain", [TOKENS])
     H = _embedded(graph, transformer.embed.astype(np.float32), transformer.positions.astype(np.float32))
-    for layer in looped(transformer, loops):
+    for layer in layers_in_order(transformer, loops):
         G = H
         for head in layer.heads:
             Q, K, V = (graph.node("MatMul", H, graph.constant(w)) for w in (head.wq, head.wk, head.wv))
             scores = graph.node("MatMul", Q, graph.node("Transpose", K, perm=[0, 2, 1]))
             if transformer.causal:
-                scores = graph.node("Where", _lower(graph), scores, graph.constant(np.array(-np.inf, dtype=np.float32)))
+                scores = graph.node(
+                    "Where", _causal_mask(graph), scores, graph.constant(np.array(-np.inf, dtype=np.float32))
+                )
             mixed = graph.node("MatMul", graph.node("Softmax", scores, axis=-1), V)
             G = graph.node("Add", G, graph.node("MatMul", mixed, graph.constant(head.wo)))
         mlp = layer.mlp
@@ -266,28 +271,28 @@ def plain_graph(transformer: RealTransformer, loops: int) -> Graph:
 
 
 def exact_graph(transformer: Transformer, loops: int) -> Graph:
-    """Build the integer graph; see `Numbers` of `export/torch_model.py` for the arithmetic."""
-    return _Exact(transformer).graph(loops)
+    """Build the integer graph; its arithmetic is that of `Numbers` in `export/torch_exact_numbers.py`."""
+    return _ExactGraphBuilder(transformer).graph(loops)
 
 
 def _embedded(graph: Graph, embed: np.ndarray, positions: np.ndarray) -> str:
-    """embed[tokens] + the first rows of the table."""
+    """Add embed[tokens] + the first rows of the position table."""
     rows = graph.node("Slice", graph.node("Shape", "tokens"), *map(graph.constant, ([1], [2])))
     places = graph.node("Slice", graph.constant(positions), graph.constant([0]), rows)
     return graph.node("Add", graph.node("Gather", graph.constant(embed), "tokens"), places)
 
 
-def _lower(graph: Graph) -> str:
-    """Return which rows a row may read, [rows, rows]; built once."""
-    made = next((node.output for node in graph.nodes if node.attributes.get("upper") == 0), None)
-    if made is not None:
-        return graph.node("Cast", made, to=9)
+def _causal_mask(graph: Graph) -> str:
+    """Add the mask of the rows that each row may read, [rows, rows]; its triangle is built once."""
+    ones_below = next((node.output for node in graph.nodes if node.attributes.get("upper") == 0), None)
+    if ones_below is not None:
+        return graph.node("Cast", ones_below, to=9)
     rows = graph.node("Slice", graph.node("Shape", "tokens"), *map(graph.constant, ([1], [2])))
     ones = graph.node("ConstantOfShape", graph.node("Concat", rows, rows, axis=0), value=np.ones(1, dtype=np.int64))
     return graph.node("Cast", graph.node("Trilu", ones, upper=0), to=9)
 
 
-class _Exact:
+class _ExactGraphBuilder:
     def __init__(self, transformer: Transformer) -> None:
         self.transformer, self.precision = transformer, transformer.precision
         self.g = Graph("exact", [TOKENS])
@@ -330,11 +335,11 @@ class _Exact:
         table = g.constant(np.asarray(exp_table(self.precision), dtype=np.int64))
         powers = g.node("Gather", table, g.node("Add", scores, g.constant(bound)))
         if self.transformer.attention == "causal":
-            powers = g.node("Where", _lower(g), powers, g.constant(0))
+            powers = g.node("Where", _causal_mask(g), powers, g.constant(0))
         Z = g.node("Min", g.node("ReduceSum", powers, g.constant([2]), keepdims=1), g.constant(bound))
-        none = g.node("Cast", g.node("Equal", Z, g.constant(0)), to=7)
+        is_zero = g.node("Cast", g.node("Equal", Z, g.constant(0)), to=7)
         self.zero_rows.append(
-            g.node("ReduceSum", g.node("Reshape", none, g.constant([-1])), g.constant([0]), keepdims=1)
+            g.node("ReduceSum", g.node("Reshape", is_zero, g.constant([-1])), g.constant([0]), keepdims=1)
         )
         Z = g.node("Max", Z, g.constant(1))
         doubled = g.node("Add", g.node("Mul", powers, g.constant(2 * one)), g.node("Sub", Z, g.constant(1)))
@@ -342,7 +347,7 @@ class _Exact:
         return self.scan(g.node("Transpose", weights, perm=first), g.node("Transpose", V, perm=[1, 0, 2]))
 
     def times(self, x: str, matrix: Matrix) -> str:
-        """x × W over the rows of W that are not 0; the order of the others is the same."""
+        """Add x × W over the rows of W that are not 0, in their order."""
         g = self.g
         used = np.unique(matrix.row) if matrix.nonzeros else np.zeros(1, dtype=np.int64)
         flat = g.node("Reshape", g.node("Gather", x, g.constant(used), axis=2), g.constant([-1, len(used)]))
@@ -352,7 +357,7 @@ class _Exact:
         return g.node("Reshape", product, g.node("Concat", batch, g.constant([matrix.shape[1]]), axis=0), allowzero=1)
 
     def scan(self, a: str, b: str) -> str:
-        """a [K, B, n], b [K, B, m] → SUM_k [a_k·b_k], [B, n, m], clipped after every addition."""
+        """Add SUM_k [a_k·b_k], [B, n, m], clipped after every addition, from a [K, B, n] and b [K, B, m]."""
         g = self.g
         shape_a, shape_b = g.node("Shape", a), g.node("Shape", b)
         size = g.node(
@@ -472,7 +477,7 @@ print(answer, {about["accept"]: "accepted", about["reject"]: "rejected"}.get(ans
 
 
 def card_program(model: Model, report: dict[str, Any], words: np.ndarray) -> str:
-    """Return the Python program of a kind; a planner, or a predictor without a fixed order, is one pass of a pair."""
+    """Return the Python program for a kind; a planner, or a predictor without a fixed order, has a single pass."""
     of_characters = model.characters is not None or all(len(symbol) == 1 for symbol in model.input_symbols)
     if model.characters is not None:
         word, letters = written_word(model, token_names(model), words), RANGES
@@ -495,10 +500,10 @@ def _body(model: Model, report: dict[str, Any]) -> str:
 
 
 def reading_fields(model: Model) -> dict[str, Any]:
-    """Return what a reader of export.json needs besides the sizes, under the names of the model folder.
+    """Return the fields that a reader of export.json needs besides the sizes, with the names of the model folder.
 
-    What is typed is looked up among `input_symbols`, or in `characters`, never in the vocabulary: its other symbols,
-    such as the mask `m` and the answer `1`, are letters that a user may type.
+    Typed text is looked up among `input_symbols` or in `characters`, never in the vocabulary: its other symbols, such
+    as the mask `m` and the answer `1`, are letters that a user may type.
     """
     return {
         "vocabulary": list(model.vocabulary),
@@ -513,16 +518,16 @@ def reading_fields(model: Model) -> dict[str, Any]:
 EXACT_WORDS = 3  # compared bit by bit, so few passes are enough
 
 
-def onnx_folder(model: Model, part: str, words: np.ndarray, *, exact: bool) -> tuple[Files, dict[str, Any]]:
+def onnx_folder(model: Model, transformer_name: str, words: np.ndarray, *, exact: bool) -> tuple[Files, dict[str, Any]]:
     """Return the files, and the content of export.json."""
-    transformer = model.transformers[part]
-    passes = observe_passes(model, part, words[:EXACT_WORDS] if exact else words)
-    scale = EXACT_LOGIT_SCALE if exact else logit_scale(passes, model, part)
+    transformer = model.transformers[transformer_name]
+    passes = observe_passes(model, transformer_name, words[:EXACT_WORDS] if exact else words)
+    scale = EXACT_LOGIT_SCALE if exact else logit_scale(passes, model, transformer_name)
     real = repaired(real_weights(transformer), model.precision)
     real = real if exact else replace(real, out=real.out * scale)
     graph = exact_graph(transformer, model.steps) if exact else plain_graph(real, model.steps)
     report = {
-        **summary(model, "onnx", part, exact=exact),
+        **summary(model, "onnx", transformer_name, exact=exact),
         "nodes": graph.size,
         **reading_fields(model),
         "logit_scale": scale,
@@ -531,15 +536,17 @@ def onnx_folder(model: Model, part: str, words: np.ndarray, *, exact: bool) -> t
     hidden = max((layer.mlp.w1.shape[1] for layer in transformer.layers), default=0)
     if exact:
         report["chosen_above"] = -model.precision.bound
-        report["passes_compared"] = _same_integers(part, passes[: 2 * EXACT_WORDS], graph)
+        report["passes_compared"] = _same_integers(transformer_name, passes[: 2 * EXACT_WORDS], graph)
     else:
-        exported = in_parts(_passes(graph), model.rows, hidden)
-        report["agreement"] = merged([compare_passes(model, part, passes, exported, scale=scale)])
-        report["chosen_above"] = scaled_level(report)
+        exported = in_batches(_passes(graph), model.rows, hidden)
+        report["agreement"] = merge_agreements([compare_passes(model, transformer_name, passes, exported, scale=scale)])
+        report["chosen_above"] = scaled_threshold(report)
         report["repairs"] = list(real.repairs)
     card = plain_card(model, report, card_program(model, report, words))
     files = {
-        "model.onnx": model_bytes(graph, f"{report['problem'] or 'a model of unmask'}, {part} of a {model.kind}"),
+        "model.onnx": model_bytes(
+            graph, f"{report['problem'] or 'a model of unmask'}, {transformer_name} of a {model.kind}"
+        ),
         "registers.json": as_json(register_map(real)),
         "export.json": as_json(report),
         "README.md": as_text(card),
@@ -551,10 +558,12 @@ def _passes(graph: Graph):
     return lambda tokens: run_graph(graph, {"tokens": tokens})["logits"]
 
 
-def _same_integers(part: str, passes: list[ObservedPass], graph: Graph) -> int:
-    for done in passes:
-        outputs = run_graph(graph, {"tokens": done.tokens})
-        same = np.array_equal(outputs["logits"][:, done.rows[0] : done.rows[1]], done.logits)
+def _same_integers(transformer_name: str, passes: list[ObservedPass], graph: Graph) -> int:
+    for observed in passes:
+        outputs = run_graph(graph, {"tokens": observed.tokens})
+        same = np.array_equal(outputs["logits"][:, observed.rows[0] : observed.rows[1]], observed.logits)
         if not same or outputs["divided_by_zero"].any():
-            raise ExportDisagreement(f"the exact form of the {part} is not bit-identical; please report this model")
+            raise ExportDisagreement(
+                f"the exact form of the {transformer_name} is not bit-identical; please report this model"
+            )
     return len(passes)

@@ -115,17 +115,17 @@ def _real_head(head: Head, number: int, one: int) -> RealHead:
 def factors(value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return two matrices whose product is the value map, through the columns that it reads or those that it writes."""
     read, written = np.flatnonzero(value.any(axis=1)), np.flatnonzero(value.any(axis=0))
-    everything = np.eye(len(value))
+    identity = np.eye(len(value))
     if len(read) < len(written):
-        return everything[:, read], value[read]
-    return value[:, written], everything[written]
+        return identity[:, read], value[read]
+    return value[:, written], identity[written]
 
 
 def _real(matrix: Matrix, one: int) -> np.ndarray:
     return matrix.dense() / one
 
 
-FAR = 60  # a key whose score is lower by this much has the weight 0 in float32, even a thousand of them
+FAR = 60  # keys whose scores are lower by this much have weight 0 in float32, even a thousand of them
 MOST_HEADS = 16
 
 
@@ -143,40 +143,42 @@ def sharper_scores(transformer: RealTransformer, scale: float) -> RealTransforme
         replace(layer, heads=tuple(replace(head, wq=head.wq * scale) for head in layer.heads))
         for layer in transformer.layers
     )
-    told = f"scores times {scale}"
-    return replace(transformer, layers=layers, repairs=(*transformer.repairs, told))
+    repair = f"scores times {scale}"
+    return replace(transformer, layers=layers, repairs=(*transformer.repairs, repair))
 
 
 def detection_by_score(transformer: RealTransformer, precision: Precision) -> RealTransformer:
     """Give every detected value its own head, with a further score column that raises rows where the value is 1.
 
     A value is detected where hidden units read 2^-p - average and nothing else (THRESH). Call `sharper_scores` first. A
-    head that detects very many values stays one, and THRESH has 1/rows for 2^-p and rows/2 for 2^(p-1).
+    head that detects too many values is not split; then THRESH has 1/rows for 2^-p and rows/2 for 2^(p-1).
     """
-    one = constant_column(transformer)
-    if one is None:
+    constant = constant_column(transformer)
+    if constant is None:
         return transformer
     push = score_scale(precision) * precision.half_bound / precision.one
-    layers, told = [], set()
+    layers, repairs = [], set()
     for layer in transformer.layers:
         units, averages = thresholds(layer, precision)
         heads: list[RealHead] = []
         for head in layer.heads:
-            mine = _averages_of(head, averages)
-            if len(mine) > MOST_HEADS:
-                layer = _finer(layer, units[np.isin(averages, mine)], len(transformer.positions), precision)
-                told.add("thresholds of 1/rows")
-            elif len(mine):
-                told.add("a head for every detected value")
-            heads += _split(head, mine, one, push) if 0 < len(mine) <= MOST_HEADS else [head]
+            detected = _averages_of(head, averages)
+            if len(detected) > MOST_HEADS:
+                layer = _with_row_thresholds(
+                    layer, units[np.isin(averages, detected)], len(transformer.positions), precision
+                )
+                repairs.add("thresholds of 1/rows")
+            elif len(detected):
+                repairs.add("a head for every detected value")
+            heads += _split(head, detected, constant, push) if 0 < len(detected) <= MOST_HEADS else [head]
         layers.append(replace(layer, heads=tuple(heads)))
-    return replace(transformer, layers=tuple(layers), repairs=(*transformer.repairs, *sorted(told)))
+    return replace(transformer, layers=tuple(layers), repairs=(*transformer.repairs, *sorted(repairs)))
 
 
 def louder_after_reset(transformer: RealTransformer, precision: Precision) -> RealTransformer:
-    """Where two columns subtract B from every logit, multiply the later columns of the logits by 4·2^p.
+    """If two columns subtract B from every logit, multiply the later columns of the logits by 4·2^p.
 
-    A reset logit is -B in F_p, so that a single 1 decides; among the reals that 1 must outweigh what was there before.
+    A reset logit is -B in F_p, so that a single 1 decides. In the reals this 1 must outweigh the earlier value.
     """
     resets = np.flatnonzero((transformer.out * precision.one == -precision.bound).all(axis=0))
     if len(resets) < 2:
@@ -212,37 +214,37 @@ def constant_column(transformer: RealTransformer) -> int | None:
 
 
 def _averages_of(head: RealHead, averages: np.ndarray) -> np.ndarray:
-    """Return the thresholded columns that a head fills. A head that clears a column reads it and does not count."""
+    """Return the thresholded columns that a head writes, without those that it clears: a clearing head reads them."""
     value = head.wv @ head.wo
     columns = np.unique(averages)
     return columns[value[:, columns].any(axis=0) & (value[columns, columns] == 0)]
 
 
-def _finer(layer: RealLayer, units: np.ndarray, rows: int, precision: Precision) -> RealLayer:
+def _with_row_thresholds(layer: RealLayer, units: np.ndarray, rows: int, precision: Precision) -> RealLayer:
     b1, w2 = layer.mlp.b1.copy(), layer.mlp.w2.copy()
     b1[units] = 1 / rows
     w2[units] *= rows / precision.one
     return replace(layer, mlp=replace(layer.mlp, b1=b1, w2=w2))
 
 
-def _split(head: RealHead, mine: np.ndarray, one: int, push: float) -> list[RealHead]:
+def _split(head: RealHead, detected: np.ndarray, constant: int, push: float) -> list[RealHead]:
     value = head.wv @ head.wo
-    made = [_detecting(head, value, c, one, push) for c in mine]
-    value[:, mine] = 0
+    detecting = [_detecting_head(head, value, c, constant, push) for c in detected]
+    value[:, detected] = 0
     if not value.any():
-        return made
+        return detecting
     wv, wo = factors(value)
-    return [replace(head, wv=wv, wo=wo), *made]
+    return [replace(head, wv=wv, wo=wo), *detecting]
 
 
-def _detecting(head: RealHead, value: np.ndarray, column: int, one: int, push: float) -> RealHead:
+def _detecting_head(head: RealHead, value: np.ndarray, column: int, constant: int, push: float) -> RealHead:
     """Return the head that detects `column`: its scores times the largest value v, plus `push` times the value.
 
     A value that is read from several columns may be as large as their number. The push of such a row is v·β·B/2; a
     mismatch must still score lower by v·β·B, or rows that do not match are attended to.
     """
     query, target = np.zeros((len(value), 1)), np.zeros((1, len(value)))
-    query[one], target[0, column] = push, 1
+    query[constant], target[0, column] = push, 1
     detected = value[:, [column]]
     largest = max(1.0, detected[detected > 0].sum())
     wq, wk = np.hstack([head.wq * largest, query]), np.hstack([head.wk, detected])
@@ -291,40 +293,40 @@ def by_head(x: np.ndarray, heads: int) -> np.ndarray:
     return np.swapaxes(x.reshape(*x.shape[:2], heads, -1), 1, 2)
 
 
-def visible(rows: int, causal: bool) -> np.ndarray:
-    """Return what is added to the scores: 0, or -inf where a row may not read."""
+def attention_mask(rows: int, causal: bool) -> np.ndarray:
+    """Return the mask that is added to the scores: 0, or -inf where a row may not read."""
     allowed = np.tri(rows, dtype=bool) if causal else np.ones((rows, rows), dtype=bool)
     return np.where(allowed, FLOAT(0), FLOAT(-np.inf))
 
 
-def in_parts(passes: Passes, rows: int, hidden: int) -> Passes:
+def in_batches(passes: Passes, rows: int, hidden: int) -> Passes:
     """Run a pass a few words at a time to bound memory: scores are rows², hidden units rows·hidden."""
-    part = max(1, LARGEST_ACTIVATION // max(1, rows * max(rows, hidden)))
+    batch = max(1, LARGEST_ACTIVATION // max(1, rows * max(rows, hidden)))
 
     def bounded(tokens: np.ndarray) -> np.ndarray:
-        return np.concatenate([passes(tokens[i : i + part]) for i in range(0, len(tokens), part)])
+        return np.concatenate([passes(tokens[i : i + batch]) for i in range(0, len(tokens), batch)])
 
     return bounded
 
 
 def plain_passes(transformer: RealTransformer, loops: int = 1) -> Passes:
-    """Return a whole pass; the layers of a loop run `loops` times."""
-    order = [_float(layer) for layer in looped(transformer, loops)]
+    """Return the function of a whole pass; the layers of a loop run `loops` times."""
+    order = [_as_float32(layer) for layer in layers_in_order(transformer, loops)]
     embed, positions = transformer.embed.astype(FLOAT), transformer.positions.astype(FLOAT)
     out, bias = transformer.out.T.astype(FLOAT), transformer.bias.astype(FLOAT)
 
     def passes(tokens: np.ndarray) -> np.ndarray:
         H = embed[tokens] + positions[: tokens.shape[1]]
-        mask = visible(tokens.shape[1], transformer.causal)
+        mask = attention_mask(tokens.shape[1], transformer.causal)
         for layer in order:
             H = _layer_pass(layer, H, mask)
         return H @ out + bias
 
     hidden = max((len(layer.mlp.b1) for layer in order), default=0)
-    return in_parts(passes, len(positions), hidden)
+    return in_batches(passes, len(positions), hidden)
 
 
-def looped(transformer: RealTransformer, loops: int) -> Iterator[RealLayer]:
+def layers_in_order(transformer: RealTransformer, loops: int) -> Iterator[RealLayer]:
     """Return the layers in the order in which they run."""
     first, last = transformer.loop or (0, 0)
     yield from transformer.layers[:first]
@@ -342,11 +344,9 @@ def _layer_pass(layer: RealLayer, H: np.ndarray, mask: np.ndarray) -> np.ndarray
     return G + (np.maximum(inner, 0) if layer.outer_relu else inner)
 
 
-def _float(layer: RealLayer) -> RealLayer:
-    from dataclasses import replace
-
-    def single(part):
-        arrays = {name: value.astype(FLOAT) for name, value in vars(part).items() if isinstance(value, np.ndarray)}
-        return replace(part, **arrays)
+def _as_float32(layer: RealLayer) -> RealLayer:
+    def single(weights):
+        arrays = {name: value.astype(FLOAT) for name, value in vars(weights).items() if isinstance(value, np.ndarray)}
+        return replace(weights, **arrays)
 
     return replace(layer, heads=tuple(single(head) for head in layer.heads), mlp=single(layer.mlp))

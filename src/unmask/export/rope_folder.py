@@ -1,7 +1,7 @@
-"""Model → the files of a EuroBERT, Llama, Qwen2, LLaDA or Dream folder, checked against F_p before anything is written.
+"""Model → the files of a EuroBERT, Llama, Qwen2, LLaDA or Dream folder, compared with F_p before anything is written.
 
-Every container holds the same float32 numbers under its own names. `read_back` returns from what was written to
-`RopeWeights`, so that the check is about the tensors and the config of the folder.
+Every container holds the same float32 numbers under its own names. `read_back` converts tensors and config of the
+folder to `RopeWeights`, which are then compared.
 """
 
 from collections.abc import Callable
@@ -84,7 +84,7 @@ class Container:
         return tensors
 
     def read_back(self, tensors: NamedArrays, config: dict[str, Any]) -> RopeWeights:
-        """Convert what was written to the neutral form."""
+        """Convert the tensors and config of a folder to the neutral form."""
         layers = tuple(
             {neutral: tensors[f"{self.layer_prefix}.{i}.{name}.weight"] for neutral, name in self.layer_names.items()}
             for i in range(config[self.keys["layers"]])
@@ -223,18 +223,25 @@ class RopeExport:
 
     @classmethod
     def of(
-        cls, model: Model, part: str, words: np.ndarray, *, order: str | None, choice: RopeChoice, shifted: bool
+        cls,
+        model: Model,
+        transformer_name: str,
+        words: np.ndarray,
+        *,
+        order: str | None,
+        choice: RopeChoice,
+        shifted: bool,
     ) -> "RopeExport":
-        task = ExportTask.of(model, part, words, order=order, relative=True)
+        task = ExportTask.of(model, transformer_name, words, order=order, relative=True)
         canvas = replace(task.canvas, shifted=shifted)
-        one = model.rows if "thresholds of 1/rows" in task.real.repairs else model.precision.one
+        scale = model.rows if "thresholds of 1/rows" in task.real.repairs else model.precision.one
         form = rope_form(
             task.real,
             canvas,
             task.outputs,
             scale=task.scale,
             begin=task.tokens.names.index(task.tokens.special["bos"]),
-            grid=1 / one,
+            grid=1 / scale,
             choice=choice,
         )
         return cls(task, canvas, form)
@@ -242,14 +249,14 @@ class RopeExport:
     def check(
         self, name: str, written: RopeWeights, *, position_error: float = LARGEST_POSITION_ERROR
     ) -> dict[str, Any]:
-        """Compare with F_p what was written, and return what export.json says."""
+        """Compare the written weights with F_p, and return the content of export.json."""
         self.check_positions(name, written, position_error)
         passes_in = partial(rope_passes, written)
         report = self.task.checked(name, passes_in, self.canvas, parameters=parameters_of(written))
         return {**report, "rope": self.form.report(), "shifted": self.canvas.shifted}
 
     def check_positions(self, name: str, written: RopeWeights, largest: float) -> None:
-        """Check that after the position layers every row has its row of the position table, and spare rows nothing."""
+        """Check that the position layers write its row of the position table to every row, and 0 to spare rows."""
         table, layers = self.form.table, self.form.layout.position_layers
         canvas, bits = self.canvas, [i for i, n in enumerate(self.form.real.names) if n.startswith("code:")]
         tokens = np.full((1, canvas.max_rows), canvas.filler)
@@ -272,11 +279,11 @@ def parameters_of(weights: RopeWeights) -> int:
 
 
 def rope_folder(
-    model: Model, name: str, part: str, words: np.ndarray, *, order: str | None, choice: RopeChoice
+    model: Model, name: str, transformer_name: str, words: np.ndarray, *, order: str | None, choice: RopeChoice
 ) -> tuple[Files, dict[str, Any]]:
     """Return the files of a EuroBERT, Llama, Qwen2, LLaDA or Dream folder, and the content of export.json."""
     container = CONTAINERS[name]
-    rope = RopeExport.of(model, part, words, order=order, choice=choice, shifted=container.shifted)
+    rope = RopeExport.of(model, transformer_name, words, order=order, choice=choice, shifted=container.shifted)
     task = rope.task
     tensors = container.tensors(rope.form.weights)
     config = container.config(rope.form.weights, task.tokens)

@@ -39,12 +39,12 @@ from unmask.export.real_transformer import (
     RealMlp,
     RealTransformer,
     Rounding,
+    attention_mask,
     by_head,
     constant_column,
-    in_parts,
+    in_batches,
     rounding,
     softmax,
-    visible,
 )
 from unmask.export.stock_architecture import EPSILON, GAIN, NEVER, added_column, widened, without_outer_relu
 
@@ -88,19 +88,19 @@ def rope_passes(weights: RopeWeights, dtype: Dtype = "float32") -> Passes:
         H = residual(single, tokens, len(single.layers), fit)
         return fit(_normed(H, single.norm, single.epsilon, fit) @ single.head.T)
 
-    return in_parts(passes, weights.max_rows, weights.hidden)
+    return in_batches(passes, weights.max_rows, weights.hidden)
 
 
 def residual(weights: RopeWeights, tokens: np.ndarray, layers: int, fit: Rounding) -> np.ndarray:
     """Return the residual stream after a number of layers, [batch, rows, D]."""
     H = weights.embed[tokens]
     cosines, sines = (fit(f(angles(weights, tokens.shape[1]))) for f in (np.cos, np.sin))
-    mask = visible(tokens.shape[1], weights.causal)
+    mask = attention_mask(tokens.shape[1], weights.causal)
     scaling = FLOAT(1 / sqrt(weights.head_width))
     for layer in weights.layers[:layers]:
         x = _normed(H, layer["attention_norm"], weights.epsilon, fit)
         Q, K, V = (by_head(fit(x @ layer[name].T), weights.heads) for name in "qkv")
-        Q, K = (_turned(z, cosines, sines, fit) for z in (Q, K))
+        Q, K = (_rotated(z, cosines, sines, fit) for z in (Q, K))
         scores = fit(fit(Q @ np.swapaxes(K, -1, -2)) * scaling) + mask
         mixed = fit(fit(softmax(scores)) @ V)
         H = fit(H + fit(np.swapaxes(mixed, 1, 2).reshape(*x.shape[:2], -1) @ layer["o"].T))
@@ -117,12 +117,12 @@ def angles(weights: RopeWeights, rows: int) -> np.ndarray:
 
 
 def _rounded(weights: RopeWeights, fit: Rounding) -> RopeWeights:
-    def single(array: np.ndarray) -> np.ndarray:
+    def rounded(array: np.ndarray) -> np.ndarray:
         return fit(array.astype(FLOAT))
 
-    layers = tuple({name: single(tensor) for name, tensor in layer.items()} for layer in weights.layers)
+    layers = tuple({name: rounded(tensor) for name, tensor in layer.items()} for layer in weights.layers)
     return replace(
-        weights, embed=single(weights.embed), layers=layers, norm=single(weights.norm), head=single(weights.head)
+        weights, embed=rounded(weights.embed), layers=layers, norm=rounded(weights.norm), head=rounded(weights.head)
     )
 
 
@@ -131,7 +131,7 @@ def _normed(x: np.ndarray, gain: np.ndarray, epsilon: float, fit: Rounding) -> n
     return fit(fit(x / np.sqrt(mean + FLOAT(epsilon))) * gain)
 
 
-def _turned(z: np.ndarray, cosines: np.ndarray, sines: np.ndarray, fit: Rounding) -> np.ndarray:
+def _rotated(z: np.ndarray, cosines: np.ndarray, sines: np.ndarray, fit: Rounding) -> np.ndarray:
     """[batch, heads, rows, d]: the two halves of a head are the two components of its planes."""
     first, second = np.split(z, 2, axis=-1)
     return np.concatenate(
@@ -174,7 +174,7 @@ class PositionCode:
 
 
 def turns(theta: float, head_width: int) -> np.ndarray:
-    """Return ω_m, by how much each plane turns per row.
+    """Return ω_m, the angle by which each plane turns per row.
 
     >>> turns(16.0, 8).tolist()
     [1.0, 0.5, 0.25, 0.125]
@@ -183,33 +183,31 @@ def turns(theta: float, head_width: int) -> np.ndarray:
 
 
 def position_code(rows: int, omegas: np.ndarray, *, causal: bool) -> PositionCode | None:
-    """Choose bits until some bit that is sure of both distinguishes every pair of rows; None if no choice does.
+    """Choose bits until every pair of rows differs in a bit of which both are sure; None if this is not possible.
 
-    Greedy: the bit that separates most of the pairs that are left. Under a causal mask row 0 sees itself alone, so that
-    all of its bits are 1.
+    Greedy: the next bit separates most of the remaining pairs. Under a causal mask row 0 sees only itself, so that all
+    of its bits are 1.
     """
     fast = np.flatnonzero(omegas * rows > 2 * LEAST_COSINE)
-    chosen_from = [(int(m), float(phase)) for m in fast for phase in np.arange(PHASES) * np.pi / PHASES]
-    if not chosen_from:
+    candidates = [(int(m), float(phase)) for m in fast for phase in np.arange(PHASES) * np.pi / PHASES]
+    if not candidates:
         return None
-    waves = np.array([np.cos(np.arange(rows) * omegas[m] - phase) for m, phase in chosen_from])
+    waves = np.array([np.cos(np.arange(rows) * omegas[m] - phase) for m, phase in candidates])
     signs = np.where(waves >= LEAST_COSINE, 1, np.where(waves <= -LEAST_COSINE, -1, 0)).astype(np.int8)
     if causal:
         signs[:, 0] = 1
     ones, zeros = (signs > 0).astype(np.float32), (signs < 0).astype(np.float32)
-    left = np.ones((rows, rows), dtype=np.float32) - np.eye(rows, dtype=np.float32)
+    unseparated = np.ones((rows, rows), dtype=np.float32) - np.eye(rows, dtype=np.float32)
     chosen: list[int] = []
-    while left.any():
-        gains = ((ones @ left) * zeros).sum(axis=1)
+    while unseparated.any():
+        gains = ((ones @ unseparated) * zeros).sum(axis=1)
         best = int(gains.argmax())
         if not gains[best] or len(chosen) == MOST_BITS:
             return None
         chosen.append(best)
         separated = np.outer(ones[best], zeros[best]).astype(bool)
-        left[separated | separated.T] = 0
-    return PositionCode(
-        tuple(chosen_from[i][0] for i in chosen), tuple(chosen_from[i][1] for i in chosen), signs[chosen]
-    )
+        unseparated[separated | separated.T] = 0
+    return PositionCode(tuple(candidates[i][0] for i in chosen), tuple(candidates[i][1] for i in chosen), signs[chosen])
 
 
 LEAST_GATE = 60.0  # silu(x) is x and silu(-x) is 0 from here on, in float32
@@ -222,7 +220,7 @@ LARGEST_THETA = 2.0**120  # engines hold it as a float32
 
 @dataclass(frozen=True)
 class RopeChoice:
-    """What a user may fix: θ and the head width; None means: choose."""
+    """θ and the head width if the user fixes them; None means that the smallest model decides."""
 
     theta: float | None = None
     head_dim: int | None = None
@@ -270,7 +268,7 @@ class RopeLayout:
 
 @dataclass(frozen=True, eq=False)
 class RopeForm:
-    """The weights, the same as a RealTransformer for the register map, and what the position layers must write."""
+    """The weights, also as a RealTransformer for the register map, and the table that position layers must write."""
 
     weights: RopeWeights
     real: RealTransformer
@@ -316,15 +314,18 @@ def rope_form(
     first = flat.width
     flat = widened(flat, 2 * bits, (*(f"row:{k}" for k in range(bits)), *(f"next:{k}" for k in range(bits))))
     row_bits, next_bits = first + np.arange(bits), first + bits + np.arange(bits)
-    one = constant_column(real)
-    columns = [*([] if one is None else [one]), added_column(flat, "constant")]
-    layers = [replace(layer, heads=tuple(_slim(head, columns) for head in layer.heads)) for layer in flat.layers]
+    constant_one = constant_column(real)
+    columns = [*([] if constant_one is None else [constant_one]), added_column(flat, "constant")]
+    layers = [
+        replace(layer, heads=tuple(_fewest_score_columns(head, columns) for head in layer.heads))
+        for layer in flat.layers
+    ]
     if canvas.shifted:
         layers.append(_fetch_next_row(flat, row_bits, next_bits))
     layout = _layout(flat, layers, canvas, choice)
-    more = ["begin", *(f"code:{k}" for k in range(layout.code.bits))]
-    more += [f"unused:{i}" for i in range(layout.width - flat.width - len(more))]
-    wide = widened(replace(flat, layers=tuple(layers)), len(more), tuple(more))
+    extra_columns = ["begin", *(f"code:{k}" for k in range(layout.code.bits))]
+    extra_columns += [f"unused:{i}" for i in range(layout.width - flat.width - len(extra_columns))]
+    wide = widened(replace(flat, layers=tuple(layers)), len(extra_columns), tuple(extra_columns))
     wide = replace(wide, embed=wide.embed.copy())
     wide.embed[begin, flat.width] = 1
     table = position_table(flat, canvas, row_bits, next_bits)
@@ -332,9 +333,9 @@ def rope_form(
     built = _position_layers(wide, layout, table)
     for layer in wide.layers:
         heads = tuple(
-            (part, tuple(layout.dimension(j) for j in range(part.wq.shape[1])))
+            (piece, tuple(layout.dimension(j) for j in range(piece.wq.shape[1])))
             for head in layer.heads
-            for part in _narrow(head, layout.head_dim)
+            for piece in _split_values(head, layout.head_dim)
         )
         built.append(_RopeLayer(heads, layer.mlp, beta, layer.source, layer.does))
     hidden = HIDDEN_BLOCK * ceil(max(1, *(_units(layer.mlp) for layer in built)) / HIDDEN_BLOCK)
@@ -344,26 +345,28 @@ def rope_form(
     head[outputs] = wide.out * scale
     head[outputs, constant] += wide.bias * scale
     weights = RopeWeights(
-        embed=_single(wide.embed),
+        embed=_as_float32(wide.embed),
         layers=tuple(_tensors(layer, layout, hidden, constant) for layer in built),
-        norm=_single(np.full(layout.width, GAIN)),
-        head=_single(head),
+        norm=_as_float32(np.full(layout.width, GAIN)),
+        head=_as_float32(head),
         heads=layout.heads,
         theta=layout.theta,
         epsilon=EPSILON,
         max_rows=canvas.max_rows,
         causal=real.causal,
     )
-    described = tuple(
+    real_layers = tuple(
         RealLayer(tuple(head for head, _ in layer.heads), layer.mlp, layer.source, False, layer.does) for layer in built
     )
-    return RopeForm(weights, replace(wide, layers=described), layout, np.pad(table, ((0, 0), (0, len(more)))))
+    return RopeForm(
+        weights, replace(wide, layers=real_layers), layout, np.pad(table, ((0, 0), (0, len(extra_columns))))
+    )
 
 
 def position_table(
     flat: RealTransformer, canvas: StockCanvas, row_bits: np.ndarray, next_bits: np.ndarray
 ) -> np.ndarray:
-    """Return what the position layers add in each row, [max_rows, D]; nothing in spare rows."""
+    """Return the values that the position layers add to each row, [max_rows, D]; 0 in spare rows."""
     table = np.zeros((canvas.max_rows, flat.width))
     table[canvas.before : canvas.before + canvas.rows] = flat.positions
     for i in range(canvas.max_rows):
@@ -372,38 +375,38 @@ def position_table(
     return table
 
 
-def _slim(head: RealHead, constant: list[int]) -> RealHead:
-    """Drop keys that are the same in every row, which softmax ignores, and use as few score columns as possible."""
+def _fewest_score_columns(head: RealHead, constant: list[int]) -> RealHead:
+    """Use as few score columns as possible, without keys that are the same in every row: softmax ignores them."""
     scores = head.wq @ head.wk.T
     scores[:, constant] = 0
     keys, queries = np.flatnonzero(scores.any(axis=0)), np.flatnonzero(scores.any(axis=1))
-    everything = np.eye(len(scores))
-    by_key = replace(head, wq=scores[:, keys], wk=everything[:, keys])
-    by_query = replace(head, wq=everything[:, queries], wk=scores[queries].T)
-    return min((by_key, by_query, head), key=lambda kept: kept.wq.shape[1])
+    identity = np.eye(len(scores))
+    by_key = replace(head, wq=scores[:, keys], wk=identity[:, keys])
+    by_query = replace(head, wq=identity[:, queries], wk=scores[queries].T)
+    return min((by_key, by_query, head), key=lambda candidate: candidate.wq.shape[1])
 
 
 def _fetch_next_row(flat: RealTransformer, row_bits: np.ndarray, next_bits: np.ndarray) -> RealLayer:
-    """Replace what the logits read by that of the next row: one head adds the next row's, another subtracts its own."""
-    everything, width = np.eye(flat.width), flat.width
+    """Replace the columns that the logits read by those of the next row: a head adds these, another subtracts those."""
+    identity, width = np.eye(flat.width), flat.width
     read = np.flatnonzero(flat.out.any(axis=0))
     nothing = RealMlp(np.zeros((width, 0)), np.zeros(0), np.zeros((0, width)), np.zeros(width))
     heads = tuple(
         RealHead(
-            FETCHING_SCORE * everything[:, asked],
-            everything[:, row_bits],
-            everything[:, read],
-            sign * everything[read],
+            FETCHING_SCORE * identity[:, query_bits],
+            identity[:, row_bits],
+            identity[:, read],
+            sign * identity[read],
             i,
         )
-        for i, (asked, sign) in enumerate(((next_bits, 1.0), (row_bits, -1.0)))
+        for i, (query_bits, sign) in enumerate(((next_bits, 1.0), (row_bits, -1.0)))
     )
     return RealLayer(heads, nothing, len(flat.layers), False, "fetch the logits of the next row")
 
 
 def _layout(flat: RealTransformer, layers: list[RealLayer], canvas: StockCanvas, choice: RopeChoice) -> RopeLayout:
     """Return the smallest model among the candidates that fit."""
-    found: list[tuple[float, RopeLayout]] = []
+    layouts: list[tuple[float, RopeLayout]] = []
     hidden = max(canvas.max_rows if canvas.shifted else canvas.rows, *(_units(layer.mlp) for layer in layers), 1)
     for head_dim, theta in choice.candidates():
         omegas = turns(theta, head_dim)
@@ -414,25 +417,25 @@ def _layout(flat: RealTransformer, layers: list[RealLayer], canvas: StockCanvas,
         code = position_code(canvas.max_rows, omegas, causal=flat.causal) if error <= LARGEST_SCORE_ERROR else None
         if code is None:
             continue
-        heads = max((sum(len(_narrow(head, head_dim)) for head in layer.heads) for layer in layers), default=1)
+        heads = max((sum(len(_split_values(head, head_dim)) for head in layer.heads) for layer in layers), default=1)
         heads = max(heads, ceil((flat.width + 1 + code.bits) / head_dim))
         layout = RopeLayout(head_dim, theta, heads, code, slowest, error)
         size = (len(layers) + layout.position_layers) * (4 * layout.width**2 + 3 * layout.width * hidden)
-        found.append((size, layout))
-    if not found:
+        layouts.append((size, layout))
+    if not layouts:
         columns = max((head.wq.shape[1] for layer in layers for head in layer.heads), default=0)
         fixed = {"--rope-theta": choice.theta, "--head-dim": choice.head_dim}
-        given = [f"{option} {value:g}" for option, value in fixed.items() if value is not None]
+        options = [f"{option} {value:g}" for option, value in fixed.items() if value is not None]
         raise UnmaskError(
-            f"no head with {' and '.join(given) or 'up to 64 rotary planes'} has {columns} planes that turn slowly "
+            f"no head with {' and '.join(options) or 'up to 64 rotary planes'} has {columns} planes that turn slowly "
             f"enough over {canvas.max_rows} rows, and enough fast ones to distinguish the rows; "
-            + ("leave these options out, or use larger values" if given else "use a model of shorter length")
+            + ("leave these options out, or use larger values" if options else "use a model of shorter length")
         )
-    return min(found, key=lambda pair: pair[0])[1]
+    return min(layouts, key=lambda pair: pair[0])[1]
 
 
 def _score_error(head: RealHead, omegas: np.ndarray, slowest: tuple[int, ...], rows: int) -> float:
-    """Return by how much the rotation may change a score of rows of zeros and ones."""
+    """Return a bound on the change of a score by the rotation, for rows of zeros and ones."""
     queries, keys = np.abs(head.wq).sum(axis=0), np.abs(head.wk).sum(axis=0)
     count, planes = len(queries), len(slowest)
     if count > 2 * planes:
@@ -445,11 +448,11 @@ def _score_error(head: RealHead, omegas: np.ndarray, slowest: tuple[int, ...], r
     return error
 
 
-def _narrow(head: RealHead, width: int) -> list[RealHead]:
+def _split_values(head: RealHead, width: int) -> list[RealHead]:
     """Split a value map that is wider than a head over several heads with the same scores."""
     count = max(1, ceil(head.wv.shape[1] / width))
-    parts = [slice(i * width, (i + 1) * width) for i in range(count)]
-    return [replace(head, wv=head.wv[:, part], wo=head.wo[part]) for part in parts]
+    pieces = [slice(i * width, (i + 1) * width) for i in range(count)]
+    return [replace(head, wv=head.wv[:, piece], wo=head.wo[piece]) for piece in pieces]
 
 
 def _position_layers(wide: RealTransformer, layout: RopeLayout, table: np.ndarray) -> list[_RopeLayer]:
@@ -491,9 +494,9 @@ def _tensors(layer: _RopeLayer, layout: RopeLayout, hidden: int, constant: int) 
     scale = 2.0 ** ceil(log2(sqrt(size)))
     maps = {name: np.zeros((width, width)) for name in "qkvo"}
     for i, (head, dimensions) in enumerate(layer.heads):
-        places = [i * size + place for place in dimensions]
+        rows = [i * size + dimension for dimension in dimensions]
         values = slice(i * size, i * size + head.wv.shape[1])
-        maps["q"][places], maps["k"][places] = head.wq.T * scale, head.wk.T
+        maps["q"][rows], maps["k"][rows] = head.wq.T * scale, head.wk.T
         maps["v"][values], maps["o"][:, values] = head.wv.T, head.wo.T
     mlp, count = layer.mlp, len(layer.mlp.b1)
     gate, up, down = np.zeros((hidden, width)), np.zeros((hidden, width)), np.zeros((width, hidden))
@@ -503,8 +506,8 @@ def _tensors(layer: _RopeLayer, layout: RopeLayout, hidden: int, constant: int) 
         gate[count, constant], down[:, count] = layer.beta, mlp.b2
     up[: _units(mlp), constant] = 1 / layer.beta
     gains = {name: np.full(width, GAIN) for name in ("attention_norm", "mlp_norm")}
-    return {name: _single(t) for name, t in {**maps, "gate": gate, "up": up, "down": down, **gains}.items()}
+    return {name: _as_float32(t) for name, t in {**maps, "gate": gate, "up": up, "down": down, **gains}.items()}
 
 
-def _single(array: np.ndarray) -> np.ndarray:
+def _as_float32(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array, dtype=np.float32)

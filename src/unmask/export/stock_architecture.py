@@ -1,14 +1,14 @@
-"""RealTransformer → what a stock architecture can hold: no outer ReLU, spare rows, heads of one width, idle norms.
+"""RealTransformer → StockTransformer: no outer ReLU, spare rows, heads of one width, norms that change nothing.
 
 outer ReLU   y = ReLU(G·W1 + b1)·W2 + b2 goes to scratch columns where it may be negative; a further layer without
              attention adds ReLU(y) to its column, and ReLU(-y) - ReLU(y) to the scratch column, which is 0 again
-spare rows   column `outside` is 1 in rows behind the model's canvas: no head attends to them, their logit is [EOS]
-layer norm   a column holds minus the sum of all others, so that the mean is 0; ε, which a norm adds to the variance, is
-             2^30, beside which a variance below 64 is nothing in float32; a gain of √ε = 2^15 gives back what went in.
-             What a kernel finds instead of the mean 0 shifts all columns alike: a column that is always 0 shows by how
-             much, and every map that reads columns reads their difference to it
-1/√d         of a head of width d: scores times the least power of two that is not below √d, so that sums which
-             cancel still do
+spare rows   column `outside` is 1 in rows after the model's canvas: no head attends to them, their logit is [EOS]
+layer norm   a column holds minus the sum of all others, so that the mean is 0. A norm adds ε = 2^30 to the variance;
+             a variance below 64 is lost in this sum in float32, and a gain of √ε = 2^15 restores the input. If a kernel
+             computes a mean other than 0, all columns are shifted equally. A column that is always 0 then has the value
+             of this shift, and every map reads the difference of its columns to this one
+1/√d         of a head of width d: scores times the least power of two that is not below √d, so that terms that cancel
+             still do
 """
 
 from dataclasses import dataclass, replace
@@ -48,16 +48,16 @@ class StockTransformer:
 
 
 def most_rows(rows: int) -> int:
-    """Return how many rows a stock form has room for: those of the model, and at least 16 spare ones."""
+    """Return the number of rows of a stock form: those of the model, and at least 16 spare ones."""
     return ROWS_PER_BLOCK * ceil((rows + SPARE_ROWS) / ROWS_PER_BLOCK)
 
 
 def with_spare_rows(transformer: RealTransformer, vocabulary: int) -> RealTransformer:
     """Add the columns `outside` and `constant`, and hide from every head the rows where `outside` is 1.
 
-    `constant` is 1 in every row. `outside` is 1 in the embedding of every token, and the position table takes it away
-    in the rows of the model: it is 1 exactly in the rows that the table does not have. Every head gets one more score
-    column, which is 0 for the rows of the model, so that their scores stay what they were to the last bit.
+    `constant` is 1 in every row. `outside` is 1 in the embedding of every token, and the position table subtracts it in
+    the rows of the model, so that it is 1 exactly in the rows that the table does not have. Every head gets one more
+    score column, which is 0 for the rows of the model, so that their scores do not change, to the last bit.
     """
     wide = widened(transformer, 2, ("outside", "constant"))
     outside, constant = transformer.width, transformer.width + 1
@@ -77,7 +77,7 @@ def with_spare_rows(transformer: RealTransformer, vocabulary: int) -> RealTransf
 
 
 def hiding_score(head: RealHead) -> float:
-    """Return a score above what any two rows of zeros and ones can differ by."""
+    """Return a score that exceeds the difference of any two scores of rows of zeros and ones."""
     return 64.0 * ceil((2 * np.abs(head.wq @ head.wk.T).sum() + HIDDEN) / 64)
 
 
@@ -96,24 +96,26 @@ def with_eos_in_spare_rows(transformer: RealTransformer, scale: float) -> RealTr
 def stock_transformer(
     transformer: RealTransformer, *, least_width: int = 0, cleared: np.ndarray | None = None
 ) -> StockTransformer:
-    """Return the narrowest one; `least_width` is what its logit head needs, `cleared` what the first MLP sets to 0."""
+    """Return the narrowest form; its logit head needs `least_width`, its first MLP sets the columns `cleared` to 0."""
     flat = without_outer_relu(transformer)
     if cleared is not None and len(cleared):
-        flat = replace(flat, layers=(_clearing(flat.layers[0], cleared), *flat.layers[1:]))
+        flat = replace(flat, layers=(_with_clearing_units(flat.layers[0], cleared), *flat.layers[1:]))
     heads = max(1, max((len(layer.heads) for layer in flat.layers), default=1))
     needed = max((head.width for layer in flat.layers for head in layer.heads), default=1)
     heads, head_width = head_sizes(heads, needed, max(flat.width + len(MORE_NAMES), least_width))
     padding = heads * head_width - flat.width - len(MORE_NAMES)
     wide = widened(flat, padding + len(MORE_NAMES), (*[f"unused:{i}" for i in range(padding)], *MORE_NAMES))
     scale = 2.0 ** ceil(np.log2(sqrt(head_width)))
-    layers = tuple(_summed(_differences(_sharper(layer, scale))) for layer in wide.layers)
+    layers = tuple(
+        _writing_minus_sums(_reading_differences(_with_scaled_scores(layer, scale))) for layer in wide.layers
+    )
     balanced = replace(wide, embed=_minus_sum(wide.embed), positions=_minus_sum(wide.positions), layers=layers)
     hidden = max(1, max((len(layer.mlp.b1) for layer in layers), default=1))
     return StockTransformer(balanced, heads, head_width, hidden)
 
 
 def head_sizes(heads: int, needed: int, width: int) -> tuple[int, int]:
-    """Return the number of heads and their width: the narrowest that engines accept, further heads being idle."""
+    """Return the number of heads and their width: the narrowest that engines accept, if needed with idle heads."""
     widths = [size for size in HEAD_WIDTHS if size >= needed] or [ROWS_PER_BLOCK * ceil(needed / ROWS_PER_BLOCK)]
     sizes = [(max(heads, ceil(width / size)), size) for size in widths]
     return min(sizes, key=lambda pair: (pair[0] * pair[1], pair[0]))
@@ -126,7 +128,9 @@ def without_outer_relu(transformer: RealTransformer) -> RealTransformer:
     wide = widened(transformer, scratch, tuple(f"scratch:{i}" for i in range(scratch)))
     layers: list[RealLayer] = []
     for layer, columns in zip(wide.layers, negative, strict=True):
-        layers += [replace(layer, outer_relu=False)] if not len(columns) else _in_two(layer, columns, transformer.width)
+        layers += (
+            [replace(layer, outer_relu=False)] if not len(columns) else _split_layer(layer, columns, transformer.width)
+        )
     loop = transformer.loop and tuple(
         sum(1 + bool(len(columns)) for columns in negative[:end]) for end in transformer.loop
     )
@@ -136,22 +140,24 @@ def without_outer_relu(transformer: RealTransformer) -> RealTransformer:
 def widened(transformer: RealTransformer, more: int, names: tuple[str, ...]) -> RealTransformer:
     """Append columns that are 0 everywhere."""
 
-    def right(array: np.ndarray) -> np.ndarray:
+    def pad_columns(array: np.ndarray) -> np.ndarray:
         return np.pad(array, ((0, 0), (0, more)))
 
-    def below(array: np.ndarray) -> np.ndarray:
+    def pad_rows(array: np.ndarray) -> np.ndarray:
         return np.pad(array, ((0, more), (0, 0)))
 
     def layer(old: RealLayer) -> RealLayer:
-        heads = tuple(replace(h, wq=below(h.wq), wk=below(h.wk), wv=below(h.wv), wo=right(h.wo)) for h in old.heads)
-        mlp = RealMlp(below(old.mlp.w1), old.mlp.b1, right(old.mlp.w2), np.pad(old.mlp.b2, (0, more)))
+        heads = tuple(
+            replace(h, wq=pad_rows(h.wq), wk=pad_rows(h.wk), wv=pad_rows(h.wv), wo=pad_columns(h.wo)) for h in old.heads
+        )
+        mlp = RealMlp(pad_rows(old.mlp.w1), old.mlp.b1, pad_columns(old.mlp.w2), np.pad(old.mlp.b2, (0, more)))
         return replace(old, heads=heads, mlp=mlp)
 
     return replace(
         transformer,
-        embed=right(transformer.embed),
-        positions=right(transformer.positions),
-        out=right(transformer.out),
+        embed=pad_columns(transformer.embed),
+        positions=pad_columns(transformer.positions),
+        out=pad_columns(transformer.out),
         layers=tuple(layer(old) for old in transformer.layers),
         names=(*transformer.names, *names),
     )
@@ -162,8 +168,8 @@ def _may_be_negative(layer: RealLayer) -> np.ndarray:
     return np.flatnonzero((layer.mlp.w2 < 0).any(axis=0) | (layer.mlp.b2 < 0))
 
 
-def _in_two(layer: RealLayer, columns: np.ndarray, first: int) -> list[RealLayer]:
-    """The layer, its doubtful columns diverted to the scratch columns from `first` on; and the layer that ends it."""
+def _split_layer(layer: RealLayer, columns: np.ndarray, first: int) -> list[RealLayer]:
+    """Return the layer, with these columns moved to the scratch columns from `first` on, and the layer that ends it."""
     scratch = first + np.arange(len(columns))
     w2, b2 = layer.mlp.w2.copy(), layer.mlp.b2.copy()
     w2[:, scratch], b2[scratch] = w2[:, columns], b2[columns]
@@ -179,8 +185,8 @@ def _in_two(layer: RealLayer, columns: np.ndarray, first: int) -> list[RealLayer
     ]
 
 
-def _clearing(layer: RealLayer, columns: np.ndarray) -> RealLayer:
-    """Return two further units per column x: x + ReLU(-x) - ReLU(x) = 0."""
+def _with_clearing_units(layer: RealLayer, columns: np.ndarray) -> RealLayer:
+    """Return the layer with two further units per column x, which set it to 0: x + ReLU(-x) - ReLU(x) = 0."""
     width, count = len(layer.mlp.b2), len(columns)
     w1, w2, unit = np.zeros((width, 2 * count)), np.zeros((2 * count, width)), np.arange(count)
     w1[columns, unit], w1[columns, count + unit] = 1, -1
@@ -190,20 +196,25 @@ def _clearing(layer: RealLayer, columns: np.ndarray) -> RealLayer:
     return replace(layer, mlp=wider)
 
 
-def _sharper(layer: RealLayer, scale: float) -> RealLayer:
+def _with_scaled_scores(layer: RealLayer, scale: float) -> RealLayer:
     return replace(layer, heads=tuple(replace(head, wq=head.wq * scale) for head in layer.heads))
 
 
-def _differences(layer: RealLayer) -> RealLayer:
-    heads = tuple(replace(h, wq=_from_zero(h.wq), wk=_from_zero(h.wk), wv=_from_zero(h.wv)) for h in layer.heads)
-    return replace(layer, heads=heads, mlp=replace(layer.mlp, w1=_from_zero(layer.mlp.w1)))
+def _reading_differences(layer: RealLayer) -> RealLayer:
+    heads = tuple(
+        replace(
+            h, wq=_relative_to_zero_column(h.wq), wk=_relative_to_zero_column(h.wk), wv=_relative_to_zero_column(h.wv)
+        )
+        for h in layer.heads
+    )
+    return replace(layer, heads=heads, mlp=replace(layer.mlp, w1=_relative_to_zero_column(layer.mlp.w1)))
 
 
-def _from_zero(matrix: np.ndarray) -> np.ndarray:
-    """A map [D, d] of differences to the column `zero`: what shifts all columns alike does not change it."""
-    blind = matrix.copy()
-    blind[ZERO] = -matrix.sum(axis=0)
-    return blind
+def _relative_to_zero_column(matrix: np.ndarray) -> np.ndarray:
+    """Return a map [D, d] of differences to the column `zero`: an equal shift of all columns does not change it."""
+    relative = matrix.copy()
+    relative[ZERO] = -matrix.sum(axis=0)
+    return relative
 
 
 def _minus_sum(array: np.ndarray) -> np.ndarray:
@@ -213,6 +224,6 @@ def _minus_sum(array: np.ndarray) -> np.ndarray:
     return balanced
 
 
-def _summed(layer: RealLayer) -> RealLayer:
+def _writing_minus_sums(layer: RealLayer) -> RealLayer:
     heads: tuple[RealHead, ...] = tuple(replace(head, wo=_minus_sum(head.wo)) for head in layer.heads)
     return replace(layer, heads=heads, mlp=replace(layer.mlp, w2=_minus_sum(layer.mlp.w2), b2=_minus_sum(layer.mlp.b2)))

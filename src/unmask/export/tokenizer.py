@@ -1,9 +1,9 @@
 """Vocabulary of a model → token strings in the order of their ids, and tokenizer.json as `AutoTokenizer` reads it.
 
-The model's tokens come first and keep their ids; `[PAD]`, `[EOS]`, `[UNK]` and other roles follow. The mask is `[MASK]`
-and never `m`, which a user may type. A class of characters is named by one of its characters, and the tokenizer
-replaces the class by it; the class of all other characters is the unknown token, so that every character is read.
-Words are split into characters if every input symbol is one character, otherwise at blanks.
+The model's tokens come first and keep their ids; `[PAD]`, `[EOS]`, `[UNK]` and other special tokens follow. The mask is
+`[MASK]` and never `m`, which a user may type. A class of characters is named by one of its characters, by which the
+tokenizer replaces the others. The class of all remaining characters is the unknown token, so that every character is
+readable. Words are split into characters if every input symbol is one character, otherwise at blanks.
 """
 
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ class CharacterClass:
     def __contains__(self, character: str) -> bool:
         return any(first <= ord(character) <= last for first, last in self.ranges)
 
-    def first_not_in(self, taken: set[str]) -> str:
-        """Return a character of the class that is not a token of another meaning, if possible a visible one."""
+    def first_not_in(self, used: set[str]) -> str:
+        """Return a character of the class that is not used as another token, if possible a visible one."""
         free = [
             chr(c)
             for first, last in self.ranges
             for c in range(first, min(last, first + 200) + 1)
-            if chr(c) not in taken
+            if chr(c) not in used
         ]
         return next((c for c in free if c.isprintable() and not c.isspace()), free[0] if free else "")
 
@@ -53,23 +53,23 @@ class TokenNames:
         return self.names.index(self.special[role]) if role in self.special else None
 
     def letters(self, model: Model) -> set[str]:
-        """Return the tokens of which words consist, without the one for all other characters."""
+        """Return the tokens of the input symbols, without the one for all other characters."""
         read = {self.names[model.token[symbol]] for symbol in model.input_symbols}
         return read - {self.special["unk"]} if self.catch_all else read
 
 
 def token_names(model: Model, more: tuple[str, ...] = ()) -> TokenNames:
-    """The tokens of the model, then [PAD], [EOS], and `more`; [UNK] where nothing catches every character."""
+    """Return the tokens of the model, then [PAD], [EOS] and `more`; then [UNK] if no class has all other characters."""
     classes = _classes(model)
     largest = max(classes, key=lambda c: c.size, default=None)
     catch_all = largest if largest is not None and largest.size > ALL_CHARACTERS // 2 else None
-    typed = [kind for kind in classes if kind is not catch_all]
+    typed = [char_class for char_class in classes if char_class is not catch_all]
     names = list(model.vocabulary)
     for i, symbol in enumerate(names):
-        if symbol not in model.input_symbols and len(symbol) == 1 and any(symbol in kind for kind in typed):
+        if symbol not in model.input_symbols and len(symbol) == 1 and any(symbol in char_class for char_class in typed):
             names[i] = _free(f"[{symbol}]", names)  # this character stands for its class
-    for kind in typed:
-        names[model.token[kind.symbol]] = kind.first_not_in(set(names) - {kind.symbol})
+    for char_class in typed:
+        names[model.token[char_class.symbol]] = char_class.first_not_in(set(names) - {char_class.symbol})
     special: dict[str, str] = {}
     for role, symbol in (("mask", model.mask), ("bos", model.begin), ("pad", model.pad)):
         if symbol is not None:
@@ -86,25 +86,25 @@ def token_names(model: Model, more: tuple[str, ...] = ()) -> TokenNames:
 def _classes(model: Model) -> tuple[CharacterClass, ...]:
     if model.characters is None:
         return ()
-    found: dict[str, list[tuple[int, int]]] = {}
+    ranges_by_symbol: dict[str, list[tuple[int, int]]] = {}
     for first, last, symbol in model.characters:
         low, high = SURROGATES  # they never occur in text
-        parts = (
+        pieces = (
             [(first, min(last, low - 1)), (max(first, high + 1), last)]
             if first <= high and last >= low
             else [(first, last)]
         )
-        found.setdefault(symbol, []).extend((a, b) for a, b in parts if a <= b)
-    return tuple(CharacterClass(symbol, tuple(ranges)) for symbol, ranges in found.items())
+        ranges_by_symbol.setdefault(symbol, []).extend((a, b) for a, b in pieces if a <= b)
+    return tuple(CharacterClass(symbol, tuple(ranges)) for symbol, ranges in ranges_by_symbol.items())
 
 
-def _free(name: str, taken: list[str]) -> str:
-    """Return the name, or a similar one: a character class of the regex may be called [EOS]."""
-    return name if name not in taken else _free(f"[{name}]", taken)
+def _free(name: str, used: list[str]) -> str:
+    """Return the name, or a similar one if it is used: a character class of the regex may be called [EOS]."""
+    return name if name not in used else _free(f"[{name}]", used)
 
 
 def tokenizer_files(model: Model, tokens: TokenNames, max_rows: int) -> dict[str, dict[str, Any]]:
-    """File name → its JSON."""
+    """Return file name → JSON document."""
     special = {role: name for role, name in tokens.special.items() if role != "unk" or not tokens.catch_all}
     added = [
         {
@@ -150,22 +150,22 @@ def tokenizer_files(model: Model, tokens: TokenNames, max_rows: int) -> dict[str
 
 def _normalizer(tokens: TokenNames) -> dict[str, Any] | None:
     steps = []
-    known = set(tokens.names)
+    names = set(tokens.names)
     if tokens.catch_all is not None:
-        # a slot's symbol that a user types is one of all other characters, and not that symbol
-        stranger = tokens.catch_all.first_not_in(known)
+        # if a user types the symbol of a slot, it is read as one of all other characters, not as that symbol
+        other = tokens.catch_all.first_not_in(names)
         for name in tokens.names:
             if len(name) == 1 and name in tokens.catch_all and name != tokens.special["unk"]:
-                steps.append({"type": "Replace", "pattern": {"String": name}, "content": stranger})
-    for kind in tokens.classes:
-        if kind is not tokens.catch_all and kind.size > 1:
-            name = next(name for name in tokens.names if len(name) == 1 and name in kind)
-            steps.append({"type": "Replace", "pattern": {"Regex": _regex(kind)}, "content": name})
+                steps.append({"type": "Replace", "pattern": {"String": name}, "content": other})
+    for char_class in tokens.classes:
+        if char_class is not tokens.catch_all and char_class.size > 1:
+            name = next(name for name in tokens.names if len(name) == 1 and name in char_class)
+            steps.append({"type": "Replace", "pattern": {"Regex": _regex(char_class)}, "content": name})
     return {"type": "Sequence", "normalizers": steps} if steps else None
 
 
-def _regex(kind: CharacterClass) -> str:
-    return "[" + "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in kind.ranges) + "]"
+def _regex(char_class: CharacterClass) -> str:
+    return "[" + "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in char_class.ranges) + "]"
 
 
 def _pre_tokenizer(model: Model) -> dict[str, Any]:

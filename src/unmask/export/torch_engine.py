@@ -41,17 +41,17 @@ class TorchSession:
 
     def __init__(self, transformer: Transformer, name: str) -> None:
         from unmask.export.torch_exact_numbers import Numbers
-        from unmask.export.torch_model import TorchTransformer as Passes
+        from unmask.export.torch_model import TorchTransformer
 
         self._name = name
         numbers = Numbers(transformer.precision.p)
-        parts = {
-            name: _part(numbers, tensor if isinstance(tensor, Matrix) else np.asarray(tensor))
+        weights = {
+            name: _torch_weights(numbers, tensor if isinstance(tensor, Matrix) else np.asarray(tensor))
             for name, tensor in transformer.tensors(positions=True)
         }
-        parts["embed"] = _part(numbers, transformer.embed.dense())
-        parts["out"] = _part(numbers, transformer.out.transposed())
-        self._passes = Passes(parts, numbers, causal=transformer.attention == "causal", loop=None)
+        weights["embed"] = _torch_weights(numbers, transformer.embed.dense())
+        weights["out"] = _torch_weights(numbers, transformer.out.transposed())
+        self._passes = TorchTransformer(weights, numbers, causal=transformer.attention == "causal", loop=None)
 
     def read(
         self, tokens: Int[np.ndarray, "batch seq"], rows: tuple[int, int], *, watch: Watch | None = None
@@ -89,8 +89,8 @@ def _array(tensor: Any) -> np.ndarray:
     return tensor.numpy().astype(np.int64)
 
 
-def _part(numbers: Any, tensor: Matrix | np.ndarray) -> Any:
-    """A vector or a table becomes dense, a matrix stays sparse: its entries by column, then row."""
+def _torch_weights(numbers: Any, tensor: Matrix | np.ndarray) -> Any:
+    """Return a vector or a table as a dense tensor, a matrix as `Sparse`, with entries sorted by column, then row."""
     import torch
 
     from unmask.export.torch_exact_numbers import Sparse

@@ -12,13 +12,13 @@ TERMS_AT_ONCE = 1 << 24
 
 
 class ZeroAttention(ArithmeticError):
-    """Z = 0: every exponential of a row underflows, so that exp/Z does not exist. F_p alone has that."""
+    """Z = 0: every exponential of a row underflows, so that exp/Z does not exist. This occurs only in F_p."""
 
 
 class Sparse:
-    """A matrix by what is not 0: columns of about as many entries together, as (columns, rows [c, n], values [c, n]).
+    """The nonzero entries of a matrix, in groups of columns of similar size: (columns, rows [c, n], values [c, n]).
 
-    The entries are given by column, then row: the order in which a sum takes them.
+    Entries must be sorted by column, then row: a sum adds them in this order.
     """
 
     def __init__(self, row: Tensor, column: Tensor, value: Tensor, width: int) -> None:
@@ -27,16 +27,16 @@ class Sparse:
         start = count.cumsum(0) - count
         while size < 2 * int(count.max() if len(row) else 0):
             columns = ((count <= size) & (2 * count > size)).nonzero().flatten()
-            place = torch.arange(size, device=row.device)
-            there = place < count[columns, None]
-            entry = torch.where(there, start[columns, None] + place, 0)
+            offset = torch.arange(size, device=row.device)
+            exists = offset < count[columns, None]
+            entry = torch.where(exists, start[columns, None] + offset, 0)
             if len(columns):
-                self.groups.append((columns, row[entry], value[entry] * there))
+                self.groups.append((columns, row[entry], value[entry] * exists))
             size *= 2
 
 
 class Numbers:
-    """F_p. `kind` is int32 to p = 7; for p = 8 a product has 33 bits."""
+    """F_p. `kind` is int32 up to p = 7; for p = 8 a product has 33 bits."""
 
     def __init__(self, p: int) -> None:
         self.p, self.one, self.bound = p, 1 << p, (1 << 2 * p) - 1
@@ -86,8 +86,8 @@ class Numbers:
 
     def weights(self, Q: Tensor, K: Tensor, visible: Tensor) -> Tensor:
         block = max(1, TERMS_AT_ONCE // max(1, K.numel()))
-        parts = (Q[:, i : i + block, None] for i in range(0, Q.shape[1], block))
-        scores = torch.cat([self.total(self.multiply(part, K[:, None])) for part in parts], dim=1)
+        blocks = (Q[:, i : i + block, None] for i in range(0, Q.shape[1], block))
+        scores = torch.cat([self.total(self.multiply(block_queries, K[:, None])) for block_queries in blocks], dim=1)
         powers = torch.where(visible, self.exp.to(Q.device)[scores + self.bound], 0)
         Z = powers.sum(-1, keepdim=True).clamp(max=self.bound).to(self.kind)
         if not Z.all():
@@ -99,8 +99,10 @@ class Numbers:
         written = V.flatten(0, -2).any(0).nonzero().flatten()
         values = V[..., written].mT[:, None]
         block = max(1, TERMS_AT_ONCE // max(1, values.numel()))
-        parts = (weights[:, i : i + block, None] for i in range(0, weights.shape[1], block))
+        blocks = (weights[:, i : i + block, None] for i in range(0, weights.shape[1], block))
         result = V.new_zeros((*weights.shape[:-1], V.shape[-1]))
         if len(written):
-            result[..., written] = torch.cat([self.total(self.multiply(part, values)) for part in parts], dim=1)
+            result[..., written] = torch.cat(
+                [self.total(self.multiply(block_weights, values)) for block_weights in blocks], dim=1
+            )
         return result

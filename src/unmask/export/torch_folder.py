@@ -1,4 +1,4 @@
-"""Model → the files of a torch folder: one readable module, its weights, and a config that it alone reads."""
+"""Model → the files of a torch folder: one readable module, its weights, and the config that this module reads."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,9 @@ from unmask.weights.matrices import Matrix
 from unmask.weights.model import Model
 from unmask.weights.transformer import Transformer
 
-EXACT_LOGIT_SCALE = 128  # for a softmax of integer logits: margins are at least 1, and 128 exceeds CERTAIN
+EXACT_LOGIT_SCALE = (
+    128  # integer logits have margins of at least 1, and 128 exceeds CERTAIN: a softmax is exactly 0 or 1
+)
 SOURCES = {"model.py": "torch_model.py", "exact_numbers.py": "torch_exact_numbers.py"}
 """File of the folder → the module of this package that it is a copy of."""
 
@@ -44,32 +46,32 @@ def torch_folder(model: Model, words: np.ndarray, *, exact: bool) -> tuple[Files
     """Return the files, and the content of export.json."""
     report: dict[str, Any] = {**summary(model, "torch", "model", exact=exact), "order": planned_order(model, words)}
     config = _config(model, exact=exact)
-    names = {name: real_weights(transformer) for name, transformer in model.transformers.items()}
+    real_transformers = {name: real_weights(transformer) for name, transformer in model.transformers.items()}
     stored = {name: exact_tensors(transformer) for name, transformer in model.transformers.items()}
     if exact:
         config["chosen_above"] = -model.precision.bound
         report["logit_scale"] = config["logit_scale"] = EXACT_LOGIT_SCALE
     else:
         agreements = {}
-        passes = {name: observe_passes(model, name, words) for name in names}
-        scale = max(logit_scale(done, model, name) for name, done in passes.items())
-        for name, transformer in names.items():
+        passes = {name: observe_passes(model, name, words) for name in real_transformers}
+        scale = max(logit_scale(observed, model, name) for name, observed in passes.items())
+        for name, transformer in real_transformers.items():
             repaired_weights = repaired(transformer, model.precision)
-            names[name] = real = replace(repaired_weights, out=repaired_weights.out * scale)
+            real_transformers[name] = real = replace(repaired_weights, out=repaired_weights.out * scale)
             stored[name] = plain_tensors(real)
             exported = plain_passes(read_back(stored[name], model.transformers[name]), model.steps)
             agreements[name] = compare_passes(model, name, passes[name], exported, scale=scale)
         report |= {
-            "agreement": merged(list(agreements.values())),
+            "agreement": merge_agreements(list(agreements.values())),
             "logit_scale": scale,
-            "repairs": list(dict.fromkeys(told for real in names.values() for told in real.repairs)),
+            "repairs": list(dict.fromkeys(repair for real in real_transformers.values() for repair in real.repairs)),
         }
-        config["chosen_above"] = scaled_level(report)
+        config["chosen_above"] = scaled_threshold(report)
     files = {
         **{name: _source(name) for name in SOURCES if exact or name == "model.py"},
         "config.json": as_json(config),
         **{f"{name}.safetensors": save(tensors) for name, tensors in stored.items()},
-        "registers.json": as_json({name: register_map(real) for name, real in names.items()}),
+        "registers.json": as_json({name: register_map(real) for name, real in real_transformers.items()}),
         "export.json": as_json(report),
     }
     if exact:
@@ -104,28 +106,28 @@ def plain_tensors(transformer: RealTransformer) -> dict[str, np.ndarray]:
         for j, head in enumerate(layer.heads):
             at = f"layers.{i}.heads.{j}"
             tensors |= {f"{at}.wq": head.wq, f"{at}.wk": head.wk, f"{at}.wv": head.wv @ head.wo}
-        tensors |= {f"layers.{i}.mlp.{part}": getattr(layer.mlp, part) for part in ("w1", "b1", "w2", "b2")}
+        tensors |= {f"layers.{i}.mlp.{field}": getattr(layer.mlp, field) for field in ("w1", "b1", "w2", "b2")}
     return {name: np.ascontiguousarray(tensor, dtype=FLOAT) for name, tensor in tensors.items()}
 
 
 def read_back(tensors: dict[str, np.ndarray], transformer: Transformer) -> RealTransformer:
-    """Return the transformer of a folder."""
+    """Return the transformer that the tensors of a folder store."""
     real = real_weights(transformer)
     layers = []
     for i, layer in enumerate(real.layers):
         count = sum(name.startswith(f"layers.{i}.heads.") and name.endswith(".wq") for name in tensors)
         heads = []
         for j in range(count):
-            wq, wk, wv = (tensors[f"layers.{i}.heads.{j}.{part}"] for part in ("wq", "wk", "wv"))
+            wq, wk, wv = (tensors[f"layers.{i}.heads.{j}.{field}"] for field in ("wq", "wk", "wv"))
             value, output = factors(wv)
             heads.append(replace(layer.heads[0], wq=wq, wk=wk, wv=value, wo=output))
-        mlp = replace(layer.mlp, **{part: tensors[f"layers.{i}.mlp.{part}"] for part in ("w1", "b1", "w2", "b2")})
+        mlp = replace(layer.mlp, **{field: tensors[f"layers.{i}.mlp.{field}"] for field in ("w1", "b1", "w2", "b2")})
         layers.append(replace(layer, heads=tuple(heads), mlp=mlp))
     return replace(real, embed=tensors["embed"], positions=tensors["pos"], out=tensors["out"], layers=tuple(layers))
 
 
-def merged(agreements: list[Agreement]) -> dict[str, Any]:
-    """Return the tensors of planner and predictor together."""
+def merge_agreements(agreements: list[Agreement]) -> dict[str, Any]:
+    """Return the results of planner and predictor together."""
     margins = [a.least_margin for a in agreements if a.least_margin is not None]
     return {
         "words": max(a.words for a in agreements),
@@ -135,10 +137,10 @@ def merged(agreements: list[Agreement]) -> dict[str, Any]:
     }
 
 
-def scaled_level(report: dict[str, Any]) -> float | None:
+def scaled_threshold(report: dict[str, Any]) -> float | None:
     """Return the level of the exported logits above which a topk model without k chooses a slot."""
-    level = report["agreement"]["chosen_above"]
-    return None if level is None else level * report["logit_scale"]
+    threshold = report["agreement"]["chosen_above"]
+    return None if threshold is None else threshold * report["logit_scale"]
 
 
 def _source(file: str) -> bytes:

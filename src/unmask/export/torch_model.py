@@ -21,7 +21,7 @@ from torch import Tensor
 
 
 class Reals:
-    """Sums, products and attention as torch has them."""
+    """Sums, products and attention of torch, in float32."""
 
     kind = torch.float32
 
@@ -44,23 +44,23 @@ class Reals:
 class TorchTransformer:
     """One forward pass. `watch(name, tensor)`, if given, is called with every intermediate result."""
 
-    def __init__(self, parts: dict, arithmetic, *, causal: bool, loop: "list[int] | None") -> None:
-        """`parts` by their names in the folder: tables and vectors as tensors, matrices as the arithmetic has them."""
-        self.parts, self.arithmetic, self.causal, self.loop, self.watch = parts, arithmetic, causal, loop, None
-        self.depth = 1 + max((int(name.split(".")[1]) for name in parts if "." in name), default=-1)
+    def __init__(self, weights: dict, arithmetic, *, causal: bool, loop: "list[int] | None") -> None:
+        """`weights` by their names in the folder: tables and vectors as tensors, matrices as the arithmetic's type."""
+        self.weights, self.arithmetic, self.causal, self.loop, self.watch = weights, arithmetic, causal, loop, None
+        self.depth = 1 + max((int(name.split(".")[1]) for name in weights if "." in name), default=-1)
 
     @classmethod
     def of(
         cls, tensors: "dict[str, Tensor]", arithmetic, *, causal: bool, loop: "list[int] | None"
     ) -> "TorchTransformer":
-        """From dense tensors; `out` is stored by symbol."""
+        """Build the transformer from dense tensors; `out` is stored by symbol."""
         matrices = {name: tensor for name, tensor in tensors.items() if name[-2:] in ("wq", "wk", "wv", "w1", "w2")}
         matrices["out"] = tensors["out"].T
-        parts = {**tensors, **{name: arithmetic.matrix(dense) for name, dense in matrices.items()}}
-        return cls(parts, arithmetic, causal=causal, loop=loop)
+        weights = {**tensors, **{name: arithmetic.matrix(dense) for name, dense in matrices.items()}}
+        return cls(weights, arithmetic, causal=causal, loop=loop)
 
     def embed(self, tokens: Tensor) -> Tensor:
-        return self.arithmetic.add(self.parts["embed"][tokens], self.parts["pos"][: tokens.shape[1]])
+        return self.arithmetic.add(self.weights["embed"][tokens], self.weights["pos"][: tokens.shape[1]])
 
     def layers(self, H: Tensor, first: int, last: int) -> Tensor:
         a, rows = self.arithmetic, H.shape[1]
@@ -68,44 +68,44 @@ class TorchTransformer:
         visible = visible.tril() if self.causal else visible
         for i in range(first, last):
             G, j = torch.zeros_like(H), 0
-            while f"layers.{i}.heads.{j}.wq" in self.parts:
-                wq, wk, wv = (self.parts[f"layers.{i}.heads.{j}.{part}"] for part in ("wq", "wk", "wv"))
+            while f"layers.{i}.heads.{j}.wq" in self.weights:
+                wq, wk, wv = (self.weights[f"layers.{i}.heads.{j}.{field}"] for field in ("wq", "wk", "wv"))
                 try:
                     weights = a.weights(a.times(H, wq), a.times(H, wk), visible)
                 except ArithmeticError as error:
                     raise type(error)(*error.args, i, j) from None
-                self._told(f"layers.{i}.heads.{j}.weights", weights)
+                self._report(f"layers.{i}.heads.{j}.weights", weights)
                 G, j = a.add(G, a.mixed(weights, a.times(H, wv))), j + 1
             G = a.add(G, H)
-            w1, b1, w2, b2 = (self.parts[f"layers.{i}.mlp.{part}"] for part in ("w1", "b1", "w2", "b2"))
+            w1, b1, w2, b2 = (self.weights[f"layers.{i}.mlp.{field}"] for field in ("w1", "b1", "w2", "b2"))
             hidden = a.add(a.times(G, w1), b1).relu()
             H = a.add(G, a.add(a.times(hidden, w2), b2).relu())
-            self._told(f"layers.{i}.residual", H)
+            self._report(f"layers.{i}.residual", H)
         return H
 
     def logits(self, H: Tensor) -> Tensor:
-        return self.arithmetic.times(H, self.parts["out"])
+        return self.arithmetic.times(H, self.weights["out"])
 
     def __call__(self, tokens: Tensor, loops: int = 1) -> Tensor:
-        """The logits of every row; the layers of a loop are taken `loops` times."""
+        """The logits of every row; the layers of a loop run `loops` times."""
         first, last = self.loop or (0, 0)
         H = self.layers(self.embed(tokens), 0, first)
         for _ in range(loops):
             H = self.layers(H, first, last)
         return self.logits(self.layers(H, last, self.depth))
 
-    def _told(self, name: str, value: Tensor) -> None:
+    def _report(self, name: str, value: Tensor) -> None:
         if self.watch is not None:
             self.watch(name, value)
 
 
 class Model:
-    """The loop around the passes; `config` is that of the folder."""
+    """A model of a folder: its transformers and the loop that runs them."""
 
     def __init__(self, folder: "str | Path" = ".", device: str = "cpu") -> None:
         self.config = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
         if self.config["exact"]:
-            from exact_numbers import Numbers  # ty: ignore  # it lies beside this file
+            from exact_numbers import Numbers  # ty: ignore  # a file of the same folder
 
             arithmetic = Numbers(self.config["precision"])
         else:
@@ -173,7 +173,7 @@ class Model:
         return canvases
 
     def _surest(self, confidence: Tensor) -> Tensor:
-        """Of a topk model: the k surest slots, the lowest first among equals; without k all that are sure at all."""
+        """The choice of a topk model: the k surest slots, the lowest in a tie; without k, those above a level."""
         if self.config["k"] is None:
             return confidence > self.config["chosen_above"]
         order = (-confidence).argsort(dim=-1, stable=True)[:, : self.config["k"]]
@@ -190,8 +190,8 @@ class Model:
 if __name__ == "__main__":
     model = Model(Path(__file__).parent)
     try:
-        given = model.encode(" ".join(sys.argv[1:]))
+        tokens = model.encode(" ".join(sys.argv[1:]))
     except ValueError as error:
         sys.exit(str(error))
-    for canvas in model.run(given):
+    for canvas in model.run(tokens):
         print(" ".join(model.config["vocabulary"][t] for t in canvas[0].tolist()))

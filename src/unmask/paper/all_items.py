@@ -65,7 +65,7 @@ FIGURES = (
         ),
         erratum="10: a strict inclusion without a reference; 1 for the corollaries. See also 4: "
         "the text places chains of log N steps within "
-        "TC0, the figure within AC0, which is right.",
+        "TC0, the figure within AC0, which is correct.",
     ),
     paper_item(
         label="fig:expression-tree",
@@ -108,7 +108,8 @@ TAKEAWAYS = (
         label="takeaway:takeaway-3",
         kind="takeaway",
         title="masked diffusion and looped transformers are equivalent",
-        statement="thm:lts-mdms: each simulates the other in as many steps, with more space one way.",
+        statement="thm:lts-mdms: each simulates the other in the same number of steps, with more space in one "
+        "direction.",
         construction="theorems/mdm_to_plt.py, theorems/plt_to_mdm.py",
         run=by_theorem("mdm", "plt", "mdm_to_plt"),
         check=several(TO_PLT, TO_MDM),

@@ -303,16 +303,17 @@ OTHERS = (
         kind="corollary",
         title="constantly many steps",
         statement="MDM[O(1), poly(N)] = PLT[O(1), poly(N)] = L-uniform AC0, for T and P computable in logarithmic "
-        "space. Circuits become models with as many steps as they are deep; models become circuits whose depth is "
-        "below a bound in which N does not occur, for every p: every sum of F_p is a cascade of flip-flops. Circuits "
-        f"are extracted, and tried, at p = 1 alone. {UNIFORM_BOTH_WAYS}",
+        "space. The model of a circuit has as many steps as the circuit has levels. For every p, the depth of the "
+        "circuit of a model is below a bound that does not depend on N, because every sum in F_p is a cascade of "
+        f"flip-flops. Circuits are extracted and evaluated only at p = 1. {UNIFORM_BOTH_WAYS}",
         construction="programs/circuit_systems.py, verification/circuits/constant_depth.py, "
         "programs/printed_circuit_programs.py, verification/circuits/printed_extraction.py",
         repaired=f"{COMPUTABLE}.",
         erratum="1.",
         run="unmask compile family:contains-aba --length 8 --to mdm --out circuit && unmask verify circuit",
         check=CONSTANT_STEPS,
-        bound="T = depth, a slot per wire and gate; back: depth at most c·T, c a formula in p and the number of layers",
+        bound="T = depth, a slot per wire and gate; in the other direction depth at most c·T, where c is a formula in "
+        "p and the number of layers",
     ),
     paper_item(
         label="cor:mdms-with-polylog-steps",
@@ -327,7 +328,8 @@ OTHERS = (
         erratum="1.",
         run="unmask compile family:majority --length 8 --to mdm --out circuit && unmask verify circuit",
         check=POLYLOG_STEPS,
-        bound="T = depth, a slot per wire and gate; back: depth at most c·T, c a formula in p and the number of layers",
+        bound="T = depth, a slot per wire and gate; in the other direction depth at most c·T, where c is a formula in "
+        "p and the number of layers",
     ),
     paper_item(
         label="cor:mdms-with-polynomially-many-steps*",

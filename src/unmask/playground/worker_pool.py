@@ -110,13 +110,13 @@ class WorkerPool:
             raise RequestFailed("the playground was busy for too long; try again in a few seconds", 503) from None
         else:
             try:
-                return await self._answered(task, question)
+                return await self._answer_from_worker(task, question)
             finally:
                 self._free.release()
         finally:
             self._inside -= 1
 
-    async def _answered(self, task: str, question: dict[str, Any]) -> dict[str, Any]:
+    async def _answer_from_worker(self, task: str, question: dict[str, Any]) -> dict[str, Any]:
         seconds = request_limits.SECONDS[task]
         worker = await self._idle_worker()
         self._working.add(worker)
@@ -201,7 +201,7 @@ class SharedAnswers:
         if cached is not None:
             return cached
         if key not in self._under_way:
-            self._under_way[key] = _Work(asyncio.ensure_future(self._answered(key, task, question)))
+            self._under_way[key] = _Work(asyncio.ensure_future(self._compute_and_cache(key, task, question)))
         work = self._under_way[key]
         work.waiting += 1
         try:
@@ -212,7 +212,7 @@ class SharedAnswers:
                 work.task.cancel()
                 self._forget(key, work)
 
-    async def _answered(self, key: str, task: str, question: dict[str, Any]) -> Answer:
+    async def _compute_and_cache(self, key: str, task: str, question: dict[str, Any]) -> Answer:
         answer = await self._work(task, question)
         self._cached[key] = time.monotonic(), answer
         self._cached.move_to_end(key)

@@ -126,7 +126,7 @@ class ExpressionProblem(Problem):
             sign = ""
         return symbols if symbols[-1:] == ["="] else [*symbols, "="]
 
-    def written(self, operands: Sequence[int]) -> str:
+    def word_of(self, operands: Sequence[int]) -> str:
         """The word with these operands."""
         numbers = iter(operands)
         return "".join(str(next(numbers)) if symbol is None else symbol for symbol in self.shape.symbols)
@@ -140,7 +140,7 @@ class ExpressionProblem(Problem):
     def _every_word(self) -> Iterator[str]:
         numbers = range(self.operands[0], self.operands[1] + 1)
         for operands in product(numbers, repeat=len(self.shape.operands)):
-            yield self.written(operands)
+            yield self.word_of(operands)
         least = [symbol or self.letters[0] for symbol in self.shape.symbols]
         for index, letter in product(range(self.length), self.letters):
             yield " ".join([*least[:index], letter, *least[index + 1 :]])
@@ -153,7 +153,7 @@ class ExpressionProblem(Problem):
             yield self.misshapen_word(rng)
 
     def random_word(self, rng: random.Random) -> str:
-        return self.written([rng.randint(*self.operands) for _ in self.shape.operands])
+        return self.word_of([rng.randint(*self.operands) for _ in self.shape.operands])
 
     def misshapen_word(self, rng: random.Random) -> str:
         """Return a word of the same length: with one wrong symbol, or with random symbols only."""

@@ -169,11 +169,11 @@ class RandomCircuit:
         order = [k for k in range(len(nodes)) if k not in outputs] + list(outputs)
         slots = {k: slot for slot, k in reversed(list(enumerate(order)))}  # the first slot of each node
 
-        def written(slot: int, k: int) -> Coin | TableGate:
+        def gate_in_slot(slot: int, k: int) -> Coin | TableGate:
             again = isinstance(nodes[k], Coin) and slots[k] != slot
             return TableGate(COPY, slots[k], slots[k]) if again else pruned._renumbered(k, slots)
 
-        return tuple(written(slot, k) for slot, k in enumerate(order))
+        return tuple(gate_in_slot(slot, k) for slot, k in enumerate(order))
 
     def pruned(self) -> "RandomCircuit":
         """The same circuit without nodes that no output needs."""

@@ -118,9 +118,20 @@ class HostLayout:
 def search_registers(tables: ScoreTables, layout: HostLayout, width: int) -> dict[str, int]:
     """Return the registers for one head of a source with `width` columns: name → number of columns.
 
-    Registers of an address have K columns, lowest bit first. Register `one t` flags the bits that are 1 in the address
-    of the t-th key that is found, `zero t` those that are 0, in two columns per bit (`LAST_BITS`). For t = 0 they hold
-    the limit n + 1, below which the search starts.
+        mass, total             Z, and its one-hot code
+        saturated, empty        [Z = B], [Z = 0]
+        state, state is         F, and the one-hot code of each entry
+        starts, ends            walks over the rows from each term of BEGIN, and over the masks from each number
+        state ±, end ±, sum     the parts of the selected walks; the result
+
+    and per set of keys, with K columns for an address, lowest bit first:
+
+        found, none             above 0 if block k has a key with a weight above 0; [no block has one]
+        above …, here           the code of the last such block (`BLOCK_CODE`)
+        one t, zero t           the bits that are 1 and 0 in the address of the t-th key that is found, in two columns
+                                per bit (`LAST_BITS`); for t = 0 the limit n + 1, below which the search starts
+        level t                 for each i, above 0 if the weight of the t-th key is at least i·2^-p
+        at t, unheard t         [this weight is i·2^-p], [it is 0]; `begin …` is the same for BEGIN
     """
     numbers, bits = tables.precision, layout.bits
     sizes = {"mass": 1, "total": numbers.bound, "empty": 1, "saturated": 1, "state": width, "sum": width}

@@ -265,10 +265,13 @@ class _MirroredHead(SimulatedHead):
             "no level": 1,
             "none": 1,
         }
+        # the blocks of the walks, the blocks that have not been searched, and x
         sizes |= dict.fromkeys(("saturated", "open", "left a", "left b", "left c", "x one", "x zero"), k)
+        # above 0 if a left or right block has a key with a weight above 0; then the code of the chosen block
         sizes |= dict.fromkeys(("in left", "in right", "x one'", "x zero'", "y one'", "y zero'"), k)
         sizes |= dict.fromkeys(("left here", "right here", "left below", "right below"), k)
-        sizes |= dict.fromkeys(("ones last", "zeros last", "zeros", "one a", "one b", "zero a", "zero b"), k)
+        # the walks over address bits, the address of the key that was found, and the blocks after it
+        sizes |= dict.fromkeys((*WALKS, "one a", "one b", "zero a", "zero b"), k)
         sizes |= dict.fromkeys(("new open", "new left a", "new left b", "new left c"), k)
         return cls(source_head, head_registers(rows.program, g, sizes), rows, simulation)
 

@@ -54,11 +54,11 @@ def addition_predictor(vocabulary: Vocabulary) -> Program:
     x, y = (_fetched(program, name, address, row_code, bits) for name, address in zip("xy", addresses, strict=True))
     flags = program.register("carry in row", ("generates", "kills"))
     halves = program.register("x ⊕ y", ("0", "1"))
-    elsewhere, beside = program.flag("no row", ~IS_CARRY), program.flag("no sum", ~IS_SUM)
-    _neither(layer.mlp, x[0], y[0], elsewhere, flags[0])
-    _neither(layer.mlp, x[1], y[1], elsewhere, flags[1])
+    not_carry_row, not_sum_row = program.flag("no row", ~IS_CARRY), program.flag("no sum", ~IS_SUM)
+    _neither(layer.mlp, x[0], y[0], not_carry_row, flags[0])
+    _neither(layer.mlp, x[1], y[1], not_carry_row, flags[1])
     for a, b in product((0, 1), repeat=2):
-        _neither(layer.mlp, x[a], y[b], beside, halves[a ^ b])
+        _neither(layer.mlp, x[a], y[b], not_sum_row, halves[a ^ b])
     unit = layer.mlp.units(1)  # the last slot is its carry
     layer.mlp.read(unit, program.flag("last", IS_LAST))
     layer.mlp.write(unit, halves[:1])
@@ -75,10 +75,10 @@ def _fetched(program: Program, name: str, address: Expression, row_code: Columns
     return bit
 
 
-def _neither(mlp: MlpBuilder, a: int, b: int, elsewhere: Columns, target: int) -> None:
-    """target += ReLU(1 - a - b - elsewhere), which is 1 if neither flag is set, in rows without `elsewhere`."""
+def _neither(mlp: MlpBuilder, a: int, b: int, excluded: Columns, target: int) -> None:
+    """target += ReLU(1 - a - b - excluded), which is 1 if no flag is set."""
     unit = mlp.units(1, bias=ONE)
-    mlp.read(unit, np.array([a, b, *elsewhere]), -ONE)
+    mlp.read(unit, np.array([a, b, *excluded]), -ONE)
     mlp.write(unit, np.array([target]))
 
 
@@ -106,11 +106,11 @@ def _carry(program: Program, flags: Columns) -> Columns:
 def _sum(program: Program, vocabulary: Vocabulary, halves: Columns, carry: Columns) -> None:
     """x ⊕ y ⊕ carry, twice, so that its symbol has the logit -B + B + B; all other symbols have -B."""
     copies = [program.register(f"sum, copy {k}", ("0", "1")) for k in (1, 2)]
-    beside = program.flag("no answer", ~IS_SLOT)
+    not_slot = program.flag("no answer", ~IS_SLOT)
     mlp = program.layer().mlp
     for a, b in product((0, 1), repeat=2):
         for copy in copies:
-            _neither(mlp, halves[a], carry[b], beside, copy[a ^ b])
+            _neither(mlp, halves[a], carry[b], not_slot, copy[a ^ b])
     program.read_out(vocabulary.everything, program.one, -B)
     for column in program.flag("looks for a carry", IS_CARRY, 2):  # no row reads these rows, so any symbol is correct
         program.read_out(vocabulary["reject"], np.array([column]), B)

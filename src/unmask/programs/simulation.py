@@ -209,7 +209,7 @@ class CausalCopies:
                   row r <= b, in the order of r, and no copy of a later row.
     Construction: r <= b holds iff there is a bit k above which r and b agree, and r has 0 in bit k and b has 1 (or
                   k = 0 and r_0 <= b_0). There is only one such k. So the copy of r on level k is seen by the queries
-                  that have the bits of r above k and a 1 in bit k, whatever their lower bits are: a FOCUS with a care
+                  that have the bits of r above k, a 1 in bit k, and any lower bits: a FOCUS with a care
                   bit per bit,
                       (c·b_i ¦ required_i), (c·one ¦ -care_i),        c = [B/2], two times (p = 1: three times)
                   where required_i = ±care_i. Copies on level k >= 1 of rows with r_k = 1 are hidden (HIDE). The copy on

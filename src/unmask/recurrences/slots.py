@@ -444,7 +444,7 @@ def _require_hashable(value: Any, of: str) -> Value:
     """Return the value if it is hashable, so that it can be looked up in a table; else raise."""
     try:
         hash(value)
-    except Exception:  # a TypeError, or whatever the `__hash__` of the program raises
+    except Exception:  # a TypeError, or any other error of `__hash__`
         raise ProblemError(
             f"the value {shown_value(value)} of {of} can change, so it cannot be looked up; use a tuple or a frozenset"
         ) from None

@@ -13,7 +13,7 @@ from unmask.numerics.number_lemmas import scaled_codes
 from unmask.paper.all_items import BY_LABEL as PAPER
 from unmask.paper.lemmas import all_lemmas, gadget_programs, integer_lemmas, mlp_lemmas, score_lemmas, softmax_lemmas
 from unmask.paper.lemmas import lemma as lemma_module
-from unmask.paper.lemmas.all_lemmas import BY_NAME, LEMMAS, lemma
+from unmask.paper.lemmas.all_lemmas import BY_NAME, LEMMAS, decided_lemma
 from unmask.paper.lemmas.gadget_programs import HeadDesign
 from unmask.paper.lemmas.lemma import LemmaOutcome, LemmaRefuted, NotRepeated, evidence, refutation
 from unmask.paper.lemmas.mlp_lemmas import FlagGate
@@ -63,7 +63,7 @@ def test_a_closure_without_end_decides_nothing(monkeypatch):
 
 @pytest.mark.parametrize("one", LEMMAS, ids=lambda one: one.name)
 def test_every_lemma_holds_from_its_least_precision_on(one):
-    result = lemma(one.name)
+    result = decided_lemma(one.name)
     assert result.least == one.least
     assert result.holds == tuple(range(one.least, 5))
     assert result.states > 0
@@ -87,7 +87,7 @@ def test_the_textbook_and_fails_at_exactly_2_to_the_p_inputs():
 def test_the_page_shows_what_is_decided():
     text = (ROOT / "docs" / "reference" / "gadgets.md").read_text(encoding="utf-8")
     for one in LEMMAS:
-        result = lemma(one.name)
+        result = decided_lemma(one.name)
         assert f"| {one.name} | {one.statement} | {one.least} |" in text
         for wrong in result.refutations:
             assert f"| p = {wrong.p}: {wrong.counterexample} | {wrong.replayed} |" in text
@@ -96,7 +96,7 @@ def test_the_page_shows_what_is_decided():
 @pytest.mark.long
 def test_the_page_is_generated():
     text = (ROOT / "docs" / "reference" / "gadgets.md").read_text(encoding="utf-8")
-    assert all_lemmas.written(text, all_lemmas.lemmas(most=all_lemmas.LARGEST)) == text
+    assert all_lemmas.page_with_tables(text, all_lemmas.decided_lemmas(most=all_lemmas.LARGEST)) == text
 
 
 def test_a_lemma_that_fails_says_where():
@@ -121,8 +121,8 @@ def test_a_counterexample_that_the_engine_does_not_confirm_does_not_count():
 def test_items_of_the_paper_cite_lemmas():
     assert {name for names in all_lemmas.CITED.values() for name in names} <= set(BY_NAME)
     assert set(all_lemmas.CITED) <= set(PAPER)
-    assert [result.name for result in all_lemmas.cited("lem:detection")] == ["THRESH", "DETECT"]
-    assert all_lemmas.cited("thm:elsewhere") == ()
+    assert [result.name for result in all_lemmas.cited_lemmas("lem:detection")] == ["THRESH", "DETECT"]
+    assert all_lemmas.cited_lemmas("thm:elsewhere") == ()
 
 
 @pytest.mark.parametrize("p", [1, 2])

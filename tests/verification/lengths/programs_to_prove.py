@@ -1,4 +1,4 @@
-"""Programs of every read pattern that is proved for every N: name → system; and families of them that are wrong."""
+"""Programs of every read pattern that is proved for every N: name → system; and wrong families of these programs."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ def chain():
 
 
 def backward():
-    """From right to left, so that the answer changes places with the last slot; what it holds is no truth value."""
+    """From right to left, so that the answer is exchanged with the last slot; its value is not a truth value."""
     rest = Slots("rest", i.range(N), "xyz")
     rest.rule((rest[i + 1], letter(i)), lambda r, x: "xyz"[("xyz".index(r) + (x == "b")) % 3], where=i < N - 1)
     rest.rule(letter(i), lambda x: "y" if x == "b" else "x")
@@ -31,7 +31,7 @@ def backward():
 
 
 def grid():
-    """Is there a way through equal letters, in a grid whose sides are not the same? The answers are its last row."""
+    """Is there a path through equal letters, in a grid of unequal side lengths? The answers are its last row."""
     open_ = Slots("open", (i.range(1, N), j.range(N)), BOOLEAN)
     above = open_[i - 1, j].or_else(True)
     left = open_[i, j - 1].or_else(False)
@@ -42,7 +42,7 @@ def grid():
 
 
 def cube():
-    """Three indices, one of which has two values; each layer reads the one below."""
+    """Three indices, one of which has two values; each layer reads the previous one."""
     cell = Slots("cell", (i.range(N), k.range(2), j.range(N)), BOOLEAN)
     before = pick(k.equals(0), cell[i - 1, 1, j].or_else(False), cell[i, k - 1, j])
     cell.rule((before, letter(j), number(k)), lambda below, x, odd: below != (x == "b" and bool(odd)))
@@ -72,7 +72,7 @@ def orchard():
 
 
 def heap():
-    """A tree as a heap: node j reads 2j and 2j + 1, and the leaves behind the nodes are the letters."""
+    """A tree as a heap: node j reads 2j and 2j + 1, and the leaves after the nodes are the letters."""
     node = Slots("node", j.range(1, N), "ab")
 
     def entry(e):
@@ -83,7 +83,7 @@ def heap():
 
 
 def alternating():
-    """Two groups that read each other, each where the other is not looked at; a condition by parity."""
+    """Two groups that read each other, depending on the parity of an index."""
     even = Slots("even", i.range(N), BOOLEAN)
     odd = Slots("odd", i.range(N), BOOLEAN)
     even.rule((odd[i - 1].or_else(True), letter(i)), lambda o, x: o and x == "a", where=(i % 2).equals(0))
@@ -108,16 +108,16 @@ def with_steps(change):
     return changed
 
 
-def of(part, change):
+def of(program_name, change):
     def changed(family):
-        change(family.design.programs[part])
+        change(family.design.programs[program_name])
         return family
 
     return changed
 
 
 def wrong_entry(program):
-    """One conjunction of the rule gives another value."""
+    """One conjunction of the rule has another result."""
     outputs = program.layers[0].mlp.outputs
     first = outputs[0]
     other = next(
@@ -127,17 +127,17 @@ def wrong_entry(program):
 
 
 def impatient(program):
-    """The planner does not look at what the first head brings."""
+    """The planner ignores the output of the first head."""
     program.layers[0].mlp.inputs.pop(1)
 
 
 def deaf(program):
-    """The first head brings nothing."""
+    """The first head has no output."""
     program.layers[0].heads[0].value.clear()
 
 
 def as_if(make):
-    """The family of another program in the place of this one's."""
+    """Replace the family by that of another program."""
 
     def changed(family):
         return replace(family, design=SystemCompiler(make(), {}).family(family.kind).design)
@@ -165,22 +165,22 @@ def another_guard():
 
 
 def wrong_when_long():
-    """Differs from the chain for i = 20 alone: at no length at which one looks."""
+    """Differs from the chain only for i = 20, so that short words show no difference."""
     odd = Slots("odd", i.range(N), BOOLEAN)
-    place = choose(i.equals(20), 0, i)
-    odd.rule((odd[i - 1].or_else(False), letter(place)), lambda before, x: before != (x == "b"))
+    index = choose(i.equals(20), 0, i)
+    odd.rule((odd[i - 1].or_else(False), letter(index)), lambda before, x: before != (x == "b"))
     return System("ab", odd, answer=odd[N - 1])
 
 
 def even(count=N):
-    """Is N even? It has an answer at N = 0, too, which is not one of the lengths that the solver is asked about."""
+    """Is N even? There is an answer at N = 0, too, a length about which the solver is not asked."""
     answer = Slots("even", (), BOOLEAN)
     answer.rule(number(count % 2), lambda odd: not odd)
     return System("ab", answer, answer=answer[()])
 
 
 def unlisted_when_long():
-    """A number that is not among those that are listed, from N = 151 on."""
+    """From N = 151 on, a number is not among the listed ones."""
     odd = Slots("odd", i.range(N), BOOLEAN)
     reads = odd[i - 1].or_else(False), letter(i), number(choose(N > 150, 2, 0))
     odd.rule(reads, lambda before, x, _: before != (x == "b"))

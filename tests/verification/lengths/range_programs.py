@@ -1,4 +1,4 @@
-"""Programs that read over a range, for every N: name → system; and families of them that are wrong."""
+"""Programs for every N that read over a range: name → system; and wrong families of these programs."""
 
 from unmask.expressions import N, both, choose, n
 from unmask.programs.declarations import Flag
@@ -12,22 +12,22 @@ i, j, k = indices("i j k")
 
 
 def contains(windows=N - 2):
-    """One slot, and a row for every window: nobody says for whom it finds."""
-    found = Slots("found", (), BOOLEAN)
+    """One slot, and a row for every window; as there is one slot, rows have no code of their slot."""
+    answer = Slots("found", (), BOOLEAN)
     window = (letter(k), letter(k + 1), letter(k + 2))
-    found.rule(some(k.range(windows), window, lambda *held: held == ("a", "b", "a")), bool)
-    return System("ab", found, answer=found[()])
+    answer.rule(some(k.range(windows), window, lambda *letters: letters == ("a", "b", "a")), bool)
+    return System("ab", answer, answer=answer[()])
 
 
 def twins():
-    """A box of rows, of which a condition leaves out some: has a letter its like elsewhere? Every slot is an answer."""
+    """Does the letter occur elsewhere? A condition excludes some rows of a box, and every slot is an answer."""
     twin = Slots("twin", i.range(N), BOOLEAN)
     twin.rule(some(k.range(N), (letter(k), letter(i)), lambda x, y: x == y, where=k.differs(i)), bool)
     return System("ab", twin, answer=twin)
 
 
 def late():
-    """The rows of the range wait for slots that are written one after the other, the first one last."""
+    """The rows of the range wait for slots that are written one after the other, from the last to the first."""
     rest = Slots("rest", i.range(N), BOOLEAN)
     rest.rule((rest[i + 1].or_else(False), letter(i)), lambda after, x: after or x == "b")
     all_ = Slots("all", (), BOOLEAN)
@@ -45,7 +45,7 @@ def layers():
 
 
 def mixed():
-    """Two regions, by a default, that share the rows which find for them; two ranges in one rule."""
+    """Two regions, because of a default, that share the rows of their searches; two ranges in one rule."""
     cell = Slots("cell", i.range(N), BOOLEAN)
     some_b = some(k.range(N), letter(k), lambda x: x == "b")
     all_like = every(j.range(1, N + 1), (letter(j - 1), letter(i)), lambda x, y: x == y)
@@ -54,30 +54,30 @@ def mixed():
 
 
 def kinds():
-    """Sets: the letters of the word, from sets of one letter each."""
-    one = Slots("one", i.range(N), subsets("ab"))
-    one.rule(letter(i), lambda x: {x})
+    """Collect the set of letters of the word from sets of one letter each."""
+    single = Slots("one", i.range(N), subsets("ab"))
+    single.rule(letter(i), lambda x: {x})
     all_ = Slots("all", (), subsets("ab"))
-    all_.rule(collect(k.range(N), each(one[k]), lambda x: {x}), lambda found: found)
-    return System("ab", (one, all_), answer=all_[()])
+    all_.rule(collect(k.range(N), each(single[k]), lambda x: {x}), lambda members: members)
+    return System("ab", (single, all_), answer=all_[()])
 
 
 PROGRAMS = {f.__name__: f for f in (contains, twins, late, layers, mixed, kinds)}
 
 
 def as_found(program):
-    """A row that finds says so in a whisper, which is lost among many rows."""
+    """A matching row adds a number that rounds to 0 among many rows."""
     outputs = program.layers[0].mlp.outputs
     outputs[:] = [Edges(e.source, e.target, ULP) for e in outputs]
 
 
 def no_threshold(program):
-    """THRESH without its two units. (With one of them the logits of `no` are equal, and the lower symbol is right.)"""
+    """THRESH without its two units. (With one, the logits of `no` are equal, and the lower symbol is correct.)"""
     program.layers[1].mlp.outputs.clear()
 
 
 def blind(program):
-    """The planner does not look at what the rows of the range wait for."""
+    """The planner ignores whether the rows of the range wait."""
     shares = set(program.columns("share of masked 0").tolist())
     mlp = program.layers[1].mlp
     mlp.inputs[:] = [e for e in mlp.inputs if not shares & set(e.source.tolist())]
@@ -94,7 +94,7 @@ def hides_also(where):
 
 
 def next_slot(program):
-    """A slot asks for what was found for the slot behind it."""
+    """A slot reads the results of the search of the next slot."""
     first = 2 * N + N * N
     address(program, "target 0", lambda e: choose(both(n >= first, n < first + N - 1), e + 1, e))
 
@@ -123,4 +123,4 @@ SABOTAGES = {
 UNDECIDED = {
     "all rows are seen": (contains, "mdm", of("predictor", lambda p: flag(p, "finds nothing 0", n * 0))),
 }
-"""Right as it happens, but not by the argument that is checked: those that find nothing change no average to 0."""
+"""Correct by coincidence, but not by the argument that is checked: rows that do not match cannot turn a share to 0."""

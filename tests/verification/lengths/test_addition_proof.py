@@ -1,4 +1,4 @@
-"""Addition in one step, for every even N: proved; a family that looks right and is not is refuted, or unknown."""
+"""Addition in one step, for every even N: proved; families that are almost correct are refuted, or unknown."""
 
 from copy import deepcopy
 from dataclasses import replace
@@ -28,11 +28,11 @@ PROBLEM = parse_problem("family:addition")
 
 @pytest.mark.parametrize(("kind", "precision"), [("mdm", 2), ("smdm", 1), ("mdm", 8)])
 def test_it_is_proved_for_every_even_length(kind, precision):
-    found = prove_family("family:addition", kind, precision=precision, lengths=[12])
-    assert found.verdict == "proved", found.reason
-    assert "in 1 step with N + N div 2 + 1 slots from N = 2 on" in found.statement
-    assert {o.method for o in found.obligations} >= {"SMT", "closure", "enumeration", "comparison"}
-    assert "N = 12: `compile` writes the family's weights" in [o.name for o in found.obligations]
+    result = prove_family("family:addition", kind, precision=precision, lengths=[12])
+    assert result.verdict == "proved", result.reason
+    assert "in 1 step with N + N div 2 + 1 slots from N = 2 on" in result.statement
+    assert {o.method for o in result.obligations} >= {"SMT", "closure", "enumeration", "comparison"}
+    assert "N = 12: `compile` writes the family's weights" in [o.name for o in result.obligations]
 
 
 @pytest.mark.long
@@ -56,12 +56,12 @@ def test_it_costs_no_more_than_the_circuit(length):
 
 
 def falling(program):
-    """Bits are compared from the highest on, so that the lowest decides."""
+    """Bits are compared from the highest to the lowest, so that the lowest decides."""
     program.layers[1].heads[0].rising.clear()
 
 
 def once(program):
-    """Every column of the comparison once: a bit that differs does not undo a lower one."""
+    """Every column of the comparison occurs once: a bit that differs does not override a lower one."""
     (head,) = program.layers[1].heads
     for side in (head.query, head.key):
         side[:] = [e for e in side if int(e.target[0]) not in (2, 4)]
@@ -74,35 +74,35 @@ def swapped(program):
 
 
 def any_sum(program):
-    """A carry wherever the third head brings a number that is not negative."""
+    """There is a carry wherever the output of the third head is not negative."""
     inputs = program.layers[1].mlp.inputs
     inputs[:] = [e for e in inputs if int(e.source[0]) != int(program.one[0])]
 
 
 def half_a_carry(program):
-    """The last slot does not take its carry for its sum."""
+    """The last slot does not use its carry as its sum."""
     outputs = program.layers[0].mlp.outputs
     last = outputs[-1]
     outputs[-1] = Edges(last.source, last.target + 1, last.weight)
 
 
 def one_row(program):
-    """A pair of bits says something in the first of its rows alone."""
+    """Only the first of the two rows of a pair of bits has an effect."""
     flag(program, "no row", choose(both(IS_CARRY, ((n - N) % 2).equals(0)), 0, 1))
 
 
 def beside(program):
-    """Rows look at the next bit of the second number."""
+    """Rows read the next bit of the second number."""
     address(program, "y address", lambda e: choose(both(IS_CARRY, e < N - 1), e + 1, e))
 
 
 def own_carry(program):
-    """A slot sees the rows of its own bits, too."""
+    """A slot also reads the rows of its own bits."""
     address(program, "order", lambda e: choose(both(n >= 2 * N, e < HALF_LENGTH), e + 1, e))
 
 
 def without_last(program):
-    """The planner leaves out the carry."""
+    """The planner never chooses the last slot."""
     flag(program, "no slot", choose(both(n >= 2 * N, n < 2 * N + HALF_LENGTH), 0, 1))
 
 
@@ -121,25 +121,25 @@ UNDECIDED = {
     "all slots are taken": ("planner", lambda p: flag(p, "no slot", n < N)),
     "slots are seen": ("predictor", lambda p: flag(p, "hidden", both(n > 0, n < N))),
 }
-"""Right as it happens: what else is taken nobody reads, and slots add 0. The argument says that they are not."""
+"""Correct by coincidence: nothing reads the other slots that are taken, and slots add 0. The argument excludes both."""
 
 
 def changed(name, of):
-    part, change = of[name]
+    program_name, change = of[name]
     compiler = compiler_for(PROBLEM)
     family = compiler.family_of("mdm", P)
     programs = deepcopy(family.design.programs)
-    change(programs[part])
+    change(programs[program_name])
     wrong = replace(family, design=replace(family.design, programs=programs))
     return prove_every_length(PROBLEM, compiler, "mdm", P, FastEngine(), family=wrong, lengths=()), wrong
 
 
 @pytest.mark.parametrize("name", SABOTAGES)
 def test_a_wrong_family_is_refuted(name):
-    found, family = changed(name, SABOTAGES)
-    assert found.verdict == "refuted", found.reason
-    assert any(o.verdict == "open" for o in found.obligations)
-    model = family.model_at(found.length, P)
+    result, family = changed(name, SABOTAGES)
+    assert result.verdict == "refuted", result.reason
+    assert any(o.verdict == "open" for o in result.obligations)
+    model = family.model_at(result.length, P)
     assert verify_model(model, against=PROBLEM, method="prove").status == "refuted"
 
 
@@ -152,24 +152,24 @@ def test_a_step_too_many_is_not_proved():
     compiler = compiler_for(PROBLEM)
     family = compiler.family_of("mdm", P)
     slow = replace(family, design=replace(family.design, steps=constant(2)))
-    found = prove_every_length(PROBLEM, compiler, "mdm", P, FastEngine(), family=slow, lengths=())
-    assert found.verdict == "refuted"  # beyond its bounds
+    result = prove_every_length(PROBLEM, compiler, "mdm", P, FastEngine(), family=slow, lengths=())
+    assert result.verdict == "refuted"  # beyond its bounds
 
 
 def test_the_sum_is_that_of_the_problem(monkeypatch):
-    """If the problem had the highest bit first: the family adds, and is not what was asked for."""
+    """The family adds, but the problem has the highest bit first."""
     textbook, oracle = FamilyProblem.specification, FamilyProblem.outcome
 
     def specification(self, length):
-        found = textbook(self, length)
-        return replace(found, circuit=replace(found.circuit, outputs=found.circuit.outputs[::-1]))
+        addition = textbook(self, length)
+        return replace(addition, circuit=replace(addition.circuit, outputs=addition.circuit.outputs[::-1]))
 
     assert any(o.name == "N = 4: the folder" for o in prove_family("family:addition", "mdm").obligations)
     monkeypatch.setattr(FamilyProblem, "specification", specification)
     monkeypatch.setattr(FamilyProblem, "outcome", lambda self, word: Outcome.of_bits(oracle(self, word).bits[::-1]))
-    found = prove_family("family:addition", "mdm")
-    assert found.verdict == "refuted", found.reason
-    assert found.length == 2
+    result = prove_family("family:addition", "mdm")
+    assert result.verdict == "refuted", result.reason
+    assert result.length == 2
 
 
 def test_long_numbers():
@@ -180,5 +180,5 @@ def test_long_numbers():
     slots = answers(model, words, engine=FastEngine()).slots[:, -101:] == model.token[model.accept]
     weights = [1 << k for k in range(101)]
     for word, bits in zip(words.tolist(), slots.tolist(), strict=True):
-        x, y = (sum(b << k for k, b in enumerate(part)) for part in (word[:100], word[100:]))
+        x, y = (sum(b << k for k, b in enumerate(bits)) for bits in (word[:100], word[100:]))
         assert sum(w for w, b in zip(weights, bits, strict=True) if b) == x + y

@@ -1,4 +1,4 @@
-"""Families of circuits for every N: four are proved, others unknown, a wrong recurrence is refuted."""
+"""Families of circuits for every N: four are proved, others are unknown, and a wrong recurrence is refuted."""
 
 from dataclasses import replace
 
@@ -43,19 +43,19 @@ P = Precision(2)
     ],
 )
 def test_a_family_is_proved_for_every_length(family, kind, precision, price):
-    found = prove_family(f"family:{family}", kind, precision=precision, lengths=[12])
-    assert found.verdict == "proved", found.reason
-    assert price in found.statement
-    assert any(o.name == "N = 12: `compile` writes the family's weights" for o in found.obligations)
+    result = prove_family(f"family:{family}", kind, precision=precision, lengths=[12])
+    assert result.verdict == "proved", result.reason
+    assert price in result.statement
+    assert any(o.name == "N = 12: `compile` writes the family's weights" for o in result.obligations)
 
 
 @pytest.mark.parametrize(
     ("family", "kind"), [("contains-aba", "plt"), ("addition", "plt"), ("majority", "smdm"), ("parity", "plt")]
 )
 def test_what_is_compiled_circuit_by_circuit_is_unknown(family, kind):
-    found = prove_family(f"family:{family}", kind)
-    assert found.verdict == "unknown"
-    assert "circuit by circuit" in found.reason
+    result = prove_family(f"family:{family}", kind)
+    assert result.verdict == "unknown"
+    assert "circuit by circuit" in result.reason
 
 
 @pytest.mark.parametrize("family", ["parity", "formula"])
@@ -75,7 +75,7 @@ def test_the_recurrence_costs_no_more_than_the_circuit(family, length):
 @pytest.mark.parametrize("family", ["contains-aba", "equal-halves"])
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 8, 9, 16, 32])
 def test_a_read_over_a_range_costs_no_more_than_the_circuit(family, length):
-    """But for the width of the shortest words, and of odd ones of which the circuit is a constant."""
+    """Except for the width at the shortest lengths, and at odd lengths, where the circuit is constant."""
     problem = parse_problem(f"family:{family}")
     model = compile_problem(f"family:{family}", "mdm", length=length)
     circuit = family_circuit_compiler(problem, length).compile("mdm", length, P)
@@ -116,29 +116,29 @@ def formula(odd=ODD, end=None, joined=lambda a, b: None if a is None else not (a
 
 
 def contains_aba(windows=N - 2, reads=(0, 1, 2), word=("a", "b", "a"), over=some):
-    found = Slots("found", (), BOOLEAN)
+    answer = Slots("found", (), BOOLEAN)
     window = tuple(letter(j + k) for k in reads)
-    found.rule(over(j.range(windows), window, lambda *held: held == word), bool)
-    return System("ab", found, answer=found[()])
+    answer.rule(over(j.range(windows), window, lambda *letters: letters == word), bool)
+    return System("ab", answer, answer=answer[()])
 
 
 def contains_aba_and(read, of):
-    """The answer looks at more than whether a window is found."""
-    found = Slots("found", (), BOOLEAN)
+    """The answer depends on more than whether a window matches."""
+    answer = Slots("found", (), BOOLEAN)
     window = tuple(letter(j + k) for k in range(3))
-    found.rule((some(j.range(N - 2), window, lambda *held: held == ("a", "b", "a")), read), of)
-    return System("ab", found, answer=found[()])
+    answer.rule((some(j.range(N - 2), window, lambda *letters: letters == ("a", "b", "a")), read), of)
+    return System("ab", answer, answer=answer[()])
 
 
 def collects_aba():
-    """What is collected is never what the rule looks for."""
-    found = Slots("found", (), BOOLEAN)
+    """The collected value is never the one that the rule tests for."""
+    answer = Slots("found", (), BOOLEAN)
     window = tuple(letter(j + k) for k in range(3))
-    found.rule(
-        collect(j.range(N - 2), window, lambda *held: {"aba"} if held == ("a", "b", "a") else ()),
+    answer.rule(
+        collect(j.range(N - 2), window, lambda *letters: {"aba"} if letters == ("a", "b", "a") else ()),
         lambda items: True in items,
     )
-    return System("ab", found, answer=found[()])
+    return System("ab", answer, answer=answer[()])
 
 
 HALF = choose((N % 2).equals(0), N // 2, 1)
@@ -164,7 +164,7 @@ WRONG = {
     "every window": ("contains-aba", lambda: contains_aba(over=every)),
     "a pair too few": ("equal-halves", lambda: equal_halves(choose(N > 3, N // 2 - 1, 1))),
     "odd words": ("equal-halves", lambda: equal_halves(N // 2, odd=2)),
-    "only after a": ("contains-aba", lambda: contains_aba_and(letter(0), lambda found, x: found and x == "a")),
+    "only after a": ("contains-aba", lambda: contains_aba_and(letter(0), lambda matched, x: matched and x == "a")),
     "never what is collected": ("contains-aba", collects_aba),
     "a zero first": ("equal-halves", lambda: equal_halves(HALF, also=letter(0).map(lambda x: x == "0"))),
     "a zero first, if even": (
@@ -172,10 +172,10 @@ WRONG = {
         lambda: equal_halves(HALF, also=pick((N % 2).equals(0), letter(0).map(lambda x: x == "0"), letter(0))),
     ),
 }
-RIGHT = {
+CORRECT = {
     "a rule that differs": (
         "contains-aba",
-        lambda: contains_aba_and(number(choose(N > 7, 1, 0)), lambda found, _: found),
+        lambda: contains_aba_and(number(choose(N > 7, 1, 0)), lambda matched, _: matched),
     ),
     "a letter that does not count": ("equal-halves", lambda: equal_halves(HALF)),
 }
@@ -183,7 +183,7 @@ RIGHT = {
 
 
 def by_recurrence(monkeypatch, family, make):
-    """The verdict on a family that is compiled by this recurrence."""
+    """Return the verdict on a family that is compiled from this recurrence."""
     least, _ = circuit_systems.UNIFORM[family]
     monkeypatch.setitem(circuit_systems.UNIFORM, family, (least, lambda _: make()))
     problem = parse_problem(f"family:{family}")
@@ -193,23 +193,23 @@ def by_recurrence(monkeypatch, family, make):
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_recurrence_is_refuted(name, monkeypatch):
     """Models that compute their recurrence, which is not the family."""
-    found = by_recurrence(monkeypatch, *WRONG[name])
-    assert found.verdict == "refuted", found.reason
-    assert found.counterexample is not None
+    result = by_recurrence(monkeypatch, *WRONG[name])
+    assert result.verdict == "refuted", result.reason
+    assert result.counterexample is not None
 
 
-@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize("name", CORRECT)
 def test_another_recurrence_is_proved(name, monkeypatch):
-    found = by_recurrence(monkeypatch, *RIGHT[name])
-    assert found.verdict == "proved", found.reason
+    result = by_recurrence(monkeypatch, *CORRECT[name])
+    assert result.verdict == "proved", result.reason
 
 
 def test_the_order_of_letters_is_asked_for_though_parity_has_none(monkeypatch):
-    """Right, but not by the argument that is checked: unknown, and not refuted."""
+    """Correct, but not by the argument that is checked: unknown, and not refuted."""
     monkeypatch.setitem(circuit_systems.UNIFORM, "parity", (2, lambda _: parity(early=0 * N)))
     problem = parse_problem("family:parity")
-    found = prove_every_length(problem, compiler_for(problem), "mdm", P, FastEngine(), lengths=())
-    assert found.verdict == "unknown"
+    result = prove_every_length(problem, compiler_for(problem), "mdm", P, FastEngine(), lengths=())
+    assert result.verdict == "unknown"
 
 
 def test_a_step_too_few_is_refuted():
@@ -217,5 +217,5 @@ def test_a_step_too_few_is_refuted():
     compiler = compiler_for(problem)
     family = compiler.family_of("mdm", P)
     short = replace(family, design=replace(family.design, steps=family.design.steps - 1))
-    found = prove_every_length(problem, compiler, "mdm", P, FastEngine(), family=short, lengths=())
-    assert found.verdict == "refuted"
+    result = prove_every_length(problem, compiler, "mdm", P, FastEngine(), family=short, lengths=())
+    assert result.verdict == "refuted"

@@ -1,4 +1,4 @@
-"""A folder is the family's, entry by entry; one number more or less is seen."""
+"""A model is compared with its family entry by entry; a single other number is detected."""
 
 import random
 from dataclasses import replace
@@ -46,8 +46,10 @@ def test_a_hundred_lengths(kind):
         assert compare(compiler.family(kind), compiler.compile(kind, length, P)) > length
 
 
-def changed(model, part, **fields):
-    return replace(model, transformers={**model.transformers, part: replace(model.transformers[part], **fields)})
+def changed(model, program_name, **fields):
+    return replace(
+        model, transformers={**model.transformers, program_name: replace(model.transformers[program_name], **fields)}
+    )
 
 
 def one_more(matrix):
@@ -97,21 +99,21 @@ def test_trees_and_arrays_of_expressions_agree():
             assert (values_at(expression, rows, length) == expression.at_positions(length, rows)).all()
 
 
-def drawn(rng, depth):
-    """An index expression, which may divide by 0 and ask for the logarithm of what is not above it."""
+def random_expression(rng, depth):
+    """Return an index expression, which may divide by 0 or contain the logarithm of a number that is not positive."""
     if not depth:
         return rng.choice([i, N, i - 3, N - 5, *map(constant, (0, 1, 2, 5, -2))])
-    a, b, c = (drawn(rng, depth - 1) for _ in range(3))
-    made = [a + b, a - b, a * b, a // b, a % b, a < b, a.equals(b), a.differs(b), choose(a, b, c)]
-    return rng.choice([*made, power_of_two_below(a), log2_above(a)])
+    a, b, c = (random_expression(rng, depth - 1) for _ in range(3))
+    combined = [a + b, a - b, a * b, a // b, a % b, a < b, a.equals(b), a.differs(b), choose(a, b, c)]
+    return rng.choice([*combined, power_of_two_below(a), log2_above(a)])
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero")
 def test_an_expression_is_one_number():
-    """For one slot, for all slots at once, in the folder, and for the bridge."""
+    """It has the same value for one slot, for all slots at once, at positions, and computed from its tree."""
     rng = random.Random(17)
     for _ in range(400):
-        expression, length = drawn(rng, rng.randrange(1, 4)), rng.randrange(14)
+        expression, length = random_expression(rng, rng.randrange(1, 4)), rng.randrange(14)
         values = np.arange(-2, length + 3)
         rows, formula_ = np.arange(values.size), formula(expression, {"N": N, "i": n - 2})
         arrays = {"N": np.full(values.size, length), "i": values}
@@ -121,20 +123,20 @@ def test_an_expression_is_one_number():
         assert values_at(formula_, rows, length).tolist() == by_slot, expression
 
 
-# `Expression.evaluate` and the bridge's evaluator against Python integers: every operator, n and N below 2^39.
+# `Expression.evaluate` and `values_at` against Python integers: every operator, n and N below 2^39.
 
 
 LIMIT = 1 << 39
 MOST = 1 << 62
-"""Positions are computed with 64 bits; what is larger on the way is not compared."""
+"""Positions are computed with 64 bits; expressions with larger intermediate values are not compared."""
 
 
 class TooLong(Exception):
-    """A part of an expression has more than 62 bits."""
+    """The value of a part of an expression has more than 62 bits."""
 
 
 def by_integers(expression, length, position):
-    """The value of an expression, from its tree and with Python's integers alone."""
+    """Return the value of an expression, computed from its tree with Python's integers alone."""
     parts = [by_integers(operand, length, position) for operand in expression.operands]
     value = {
         "variable": lambda: {"n": position, "N": length}[expression.name],
@@ -159,17 +161,17 @@ def by_integers(expression, length, position):
     return int(value)
 
 
-def drawn_numbers(rng, depth):
+def random_integers(rng, depth):
     if not depth:
         return rng.choice([n, N, constant(rng.randrange(-3, 9)), constant(rng.randrange(LIMIT))])
-    a, b, c = (drawn_numbers(rng, depth - 1) for _ in range(3))
+    a, b, c = (random_integers(rng, depth - 1) for _ in range(3))
     small = choose(a > 0, choose(a < 2 * LIMIT, a, N), 1)  # the range of the logarithm
-    made = [a + b, a - b, a * b, a % b, a // b, a <= b, a < b, a >= b, a > b, a.equals(b), a.positive_part()]
-    return rng.choice([*made, choose(a, b, c), power_of_two_below(small), log2_above(small)])
+    combined = [a + b, a - b, a * b, a % b, a // b, a <= b, a < b, a >= b, a > b, a.equals(b), a.positive_part()]
+    return rng.choice([*combined, choose(a, b, c), power_of_two_below(small), log2_above(small)])
 
 
-def near(rng):
-    """A number below 2^39, often beside a power of two."""
+def random_number(rng):
+    """Return a number below 2^39, often next to a power of two."""
     power = 1 << rng.randrange(39)
     return max(0, min(LIMIT - 1, rng.choice([rng.randrange(2 * power), power - 1, power, power + 1])))
 
@@ -179,14 +181,14 @@ def test_random_expressions_have_the_value_of_their_tree():
     rng = random.Random(26)
     compared, operators = 0, set()
     for _ in range(3000):
-        expression, length = drawn_numbers(rng, rng.randrange(1, 4)), near(rng)
-        rows = np.array([near(rng) for _ in range(5)])
+        expression, length = random_integers(rng, rng.randrange(1, 4)), random_number(rng)
+        rows = np.array([random_number(rng) for _ in range(5)])
         try:
-            wanted = [by_integers(expression, length, row) for row in rows.tolist()]
+            expected = [by_integers(expression, length, row) for row in rows.tolist()]
         except TooLong:
             continue
-        assert expression.at_positions(length, rows).tolist() == wanted, (str(expression), length, rows)
-        assert values_at(expression, rows, length).tolist() == wanted, (str(expression), length, rows)
+        assert expression.at_positions(length, rows).tolist() == expected, (str(expression), length, rows)
+        assert values_at(expression, rows, length).tolist() == expected, (str(expression), length, rows)
         compared += 1
         operators |= set(names_of(expression))
     assert compared > 1000
@@ -201,7 +203,7 @@ def names_of(expression: Expression):
 
 @pytest.mark.parametrize("operator", [power_of_two_below, log2_above])
 def test_powers_and_logarithms_at_every_bit(operator):
-    """Both are constant between powers of two: at 2^k - 1, 2^k and 2^k + 1 every step of theirs is seen."""
+    """Both are constant between powers of two, so that 2^k - 1, 2^k and 2^k + 1 show every step."""
     for k in range(1, 39):
         for length in (2**k - 1, 2**k, 2**k + 1):
             assert operator(N).at(length) == by_integers(operator(N), length, 0), length

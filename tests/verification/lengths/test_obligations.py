@@ -1,4 +1,4 @@
-"""The solver is given what an expression means; what it is not given, and what contradicts itself, proves nothing."""
+"""The solver knows the meaning of an expression; unknown operators and contradictory facts prove nothing."""
 
 import pytest
 

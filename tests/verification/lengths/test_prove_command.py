@@ -20,8 +20,8 @@ def test_a_proof_its_page_and_its_questions(unmask, tmp_path):
     assert "What is trusted" in page.read_text()
     assert json.loads((tmp_path / "proof.json").read_text())["verdict"] == "proved"
     assert json.loads((tmp_path / "proof.family.json").read_text())["kind"] == "cot"
-    asked = (tmp_path / "proof.smt2").read_text()
-    assert asked.count("(check-sat)") == sum(o["method"] == "SMT" for o in document["obligations"])
+    questions = (tmp_path / "proof.smt2").read_text()
+    assert questions.count("(check-sat)") == sum(o["method"] == "SMT" for o in document["obligations"])
 
 
 def test_what_is_not_reached_has_exit_code_2(unmask):

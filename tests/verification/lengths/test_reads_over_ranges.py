@@ -1,4 +1,4 @@
-"""Reads over a range for every N are proved; with a row beside, one too few, a weak gadget they are not."""
+"""Reads over a range are proved for every N; wrong codes, missing rows and weak gadgets are not."""
 
 import pytest
 
@@ -18,18 +18,18 @@ QUICK = ("a finder beside", "a window is hidden", "a whisper", "the first is not
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_is_proved_for_every_length(name):
-    found, family = proved(PROGRAMS[name](), lengths=(5, 12))
-    assert found.verdict == "proved", found.reason
-    assert any("a share is 0 if and only if" in o.name for o in found.obligations)
-    assert f"from N = {family.least} on" in found.statement
+    result, family = proved(PROGRAMS[name](), lengths=(5, 12))
+    assert result.verdict == "proved", result.reason
+    assert any("a share is 0 if and only if" in o.name for o in result.obligations)
+    assert f"from N = {family.least} on" in result.statement
 
 
 @pytest.mark.parametrize(
     ("name", "kind", "precision"), [("contains", "topk", 1), ("late", "topk", 3), ("twins", "smdm", 8)]
 )
 def test_other_kinds_and_precisions(name, kind, precision):
-    found, _ = proved(PROGRAMS[name](), kind, Precision(precision), lengths=())
-    assert found.verdict == "proved", found.reason
+    result, _ = proved(PROGRAMS[name](), kind, Precision(precision), lengths=())
+    assert result.verdict == "proved", result.reason
 
 
 @pytest.mark.long
@@ -37,17 +37,17 @@ def test_other_kinds_and_precisions(name, kind, precision):
 @pytest.mark.parametrize("precision", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_kind_and_precision(name, kind, precision):
-    found, _ = proved(PROGRAMS[name](), kind, Precision(precision), lengths=())
-    assert found.verdict == "proved", found.reason
+    result, _ = proved(PROGRAMS[name](), kind, Precision(precision), lengths=())
+    assert result.verdict == "proved", result.reason
 
 
 def check(name):
     make, kind, change = SABOTAGES[name]
-    found, family = proved(make(), kind, change=change, lengths=())
-    assert found.verdict == "refuted", found.reason
-    assert found.counterexample is not None
-    assert any(o.verdict == "open" for o in found.obligations)
-    model = family.model_at(found.length, P)
+    result, family = proved(make(), kind, change=change, lengths=())
+    assert result.verdict == "refuted", result.reason
+    assert result.counterexample is not None
+    assert any(o.verdict == "open" for o in result.obligations)
+    model = family.model_at(result.length, P)
     assert verify_model(model, against=program_problem(make()), method="prove").status == "refuted"
 
 
@@ -69,23 +69,23 @@ def test_what_is_right_for_another_reason_is_unknown(name):
 
 
 def test_a_code_without_room_is_unknown():
-    """A row too many for its codes at the least N: there are no such weights."""
+    """At the least N there are more rows than codes, so that there are no such weights."""
 
     def less_room(program):
         program.codes.update({name: room - 1 for name, room in program.codes.items()})
 
-    found, family = proved(PROGRAMS["contains"](), change=of("predictor", less_room), lengths=())
-    assert found.verdict == "unknown"
-    assert f"there are no weights at N = {family.least}" in found.reason
+    result, family = proved(PROGRAMS["contains"](), change=of("predictor", less_room), lengths=())
+    assert result.verdict == "unknown"
+    assert f"there are no weights at N = {family.least}" in result.reason
 
 
 def test_a_length_that_is_not_compiled_is_unknown():
-    """Rows that read nothing at N = 0 have no letter to look at."""
-    found_ = Slots("found", (), BOOLEAN)
-    found_.rule(some(k.range(N + 1), letter(k).or_else("b"), lambda x: x == "a"), bool)
-    found, _ = proved(System("ab", found_, answer=found_[()]), lengths=())
-    assert found.verdict == "unknown"
-    assert found.reason.startswith("N = 0: the folder: `compile` writes no model of this length: ")
+    """At N = 0, rows without operands have no letter to read."""
+    exists = Slots("found", (), BOOLEAN)
+    exists.rule(some(k.range(N + 1), letter(k).or_else("b"), lambda x: x == "a"), bool)
+    result, _ = proved(System("ab", exists, answer=exists[()]), lengths=())
+    assert result.verdict == "unknown"
+    assert result.reason.startswith("N = 0: the folder: `compile` writes no model of this length: ")
 
 
 def test_a_range_that_depends_on_another_index_is_unknown():
@@ -94,15 +94,15 @@ def test_a_range_that_depends_on_another_index_is_unknown():
     before.rule(some(k.range(i), letter(k), lambda x: x == "b"), bool)
     system = System("ab", before, answer=before[N - 1])
     assert SystemCompiler(system, {}).family("mdm") is None
-    found, _ = proved(system, lengths=(), change=lambda family: family)
-    assert found.verdict == "unknown"
-    assert "a range depends on another index" in found.reason
+    result, _ = proved(system, lengths=(), change=lambda family: family)
+    assert result.verdict == "unknown"
+    assert "a range depends on another index" in result.reason
 
 
 @pytest.mark.parametrize("name", ["contains", "twins", "late", "layers", "kinds"])
 @pytest.mark.parametrize("kind", ["mdm", "topk"])
 def test_where_the_family_fits_its_folder_is_that_of_one_length(name, kind, monkeypatch):
-    """Not a weight differs."""
+    """No weight differs."""
     from unmask.compilers import system_compiler
     from unmask.weights.storage import content_hash
 
@@ -113,16 +113,16 @@ def test_where_the_family_fits_its_folder_is_that_of_one_length(name, kind, monk
     assert content_hash(once) == content_hash(alone)
 
 
-def test_what_rows_tell_together():
-    nothing, one, waits = RowReport((False,), frozenset(), False), RowReport((True,), frozenset("a"), False), None
+def test_joint_reports_of_rows():
+    no_match, match = RowReport((False,), frozenset(), False), RowReport((True,), frozenset("a"), False)
     waits = RowReport((False,), frozenset(), True)
-    assert set(joint_reports([nothing, one])) == {nothing, one}
-    assert RowReport((True,), frozenset("a"), True) in joint_reports([nothing, one, waits])
+    assert set(joint_reports([no_match, match])) == {no_match, match}
+    assert RowReport((True,), frozenset("a"), True) in joint_reports([no_match, match, waits])
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 4, 6])
-def test_a_whisper_is_lost_among_many_rows(p):
-    """A number below 1 times the least weight rounds to 0, one that is not does not."""
+def test_small_contributions_round_to_zero_among_many_rows(p):
+    """A number below 1 times the least weight rounds to 0; 1 times this weight does not."""
     from unmask.verification.lengths.obligations import ObligationFailed
 
     precision = Precision(p)

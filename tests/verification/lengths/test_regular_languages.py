@@ -1,4 +1,4 @@
-"""Proved for every N: which families, and what is said of those that are not reached."""
+"""Proofs for every N of regular languages, and the verdicts on problems that have none."""
 
 import json
 from dataclasses import replace
@@ -30,12 +30,12 @@ GROUPS = ["group:A5", "group:S5", "group:Z12", "group:D4"]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_regex_is_proved_for_every_length(kind):
-    found = prove_family("(a|b)*abb", kind)
-    assert found.verdict == "proved", found.reason
-    assert {o.verdict for o in found.obligations} == {"proved"}
-    assert {o.method for o in found.obligations} >= {"SMT", "closure", "prover of folders", "comparison"}
-    assert found.counterexample is None
-    assert "N >= 0" in found.statement
+    result = prove_family("(a|b)*abb", kind)
+    assert result.verdict == "proved", result.reason
+    assert {o.verdict for o in result.obligations} == {"proved"}
+    assert {o.method for o in result.obligations} >= {"SMT", "closure", "prover of folders", "comparison"}
+    assert result.counterexample is None
+    assert "N >= 0" in result.statement
 
 
 @pytest.mark.parametrize("precision", [3, 4])
@@ -48,26 +48,26 @@ def test_other_precisions(precision):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("problem", [*REGEXES, *GROUPS])
 def test_many_languages(problem, kind, precision):
-    found = prove_family(problem, kind, precision=precision)
-    assert found.verdict == "proved", found.reason
+    result = prove_family(problem, kind, precision=precision)
+    assert result.verdict == "proved", result.reason
 
 
 def test_a_monoid_without_a_family_is_unknown():
-    found = prove_family("((a|b)*a(a|b){4}b(a|b)*c)*", "mdm")
-    assert (found.verdict, found.obligations) == ("unknown", ())
-    assert "1,024" in found.reason
+    result = prove_family("((a|b)*a(a|b){4}b(a|b)*c)*", "mdm")
+    assert (result.verdict, result.obligations) == ("unknown", ())
+    assert "1,024" in result.reason
 
 
 def test_what_is_no_regular_language_is_unknown():
-    found = prove_family("expr:(a+b)*c", "mdm")
-    assert found.verdict == "unknown"
-    assert "regular" in found.reason
+    result = prove_family("expr:(a+b)*c", "mdm")
+    assert result.verdict == "unknown"
+    assert "regular" in result.reason
 
 
 def test_when_the_time_is_over_nothing_is_proved():
     with Budget(seconds=0):
-        found = prove_family("(a|b)*abb", "mdm")
-    assert found.verdict == "unknown"
+        result = prove_family("(a|b)*abb", "mdm")
+    assert result.verdict == "unknown"
 
 
 # Twenty more regexes, four groups, two large monoids, all kinds, p = 2, 3 and 4: proved for every N, and replayed.
@@ -93,10 +93,10 @@ def test_no_regex_is_one_of_the_other_tests():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("problem", [*REPLAYED_REGEXES, *REPLAYED_GROUPS])
 def test_the_matrix(problem, kind, precision):
-    found = prove_family(problem, kind, precision=precision)
-    assert found.verdict == "proved", found.reason
+    result = prove_family(problem, kind, precision=precision)
+    assert result.verdict == "proved", result.reason
     models = [compile_problem(problem, kind, length=length, precision=precision) for length in (2, 9)]
-    assert "with unsat" in check(certificate_of(found.certificate.claim), models, family_positions.solver_named())[0]
+    assert "with unsat" in check(certificate_of(result.certificate.claim), models, family_positions.solver_named())[0]
 
 
 @pytest.mark.long
@@ -117,30 +117,30 @@ def test_large_monoids(monoid, kind, tmp_path):
 P = Precision(2)
 QUICK = ("one HIDE", "a bit too few", "the next child", "last step off by one", "one wrong product, plt")
 OPEN = {"a loud letter"}
-"""What a folder of small N may survive: the prover still sees that something is not shown."""
+"""Faults that no model of small N may show; the proof still fails."""
 
 
 def proved(kind, change, problem="(a|b)*abb"):
-    given = parse_problem(problem)
-    compiler = compiler_for(given)
-    family = change(compiler_for(given).family(kind))
-    return prove_every_length(given, compiler, kind, P, FastEngine(), family=family, lengths=()), family
+    parsed = parse_problem(problem)
+    compiler = compiler_for(parsed)
+    family = change(compiler_for(parsed).family(kind))
+    return prove_every_length(parsed, compiler, kind, P, FastEngine(), family=family, lengths=()), family
 
 
 def check_wrong_family(name):
-    kind, part, change = SABOTAGES[name]
+    kind, program_name, change = SABOTAGES[name]
 
     def sabotaged(family):
-        change(family.design.programs[part])
+        change(family.design.programs[program_name])
         return family
 
-    found, family = proved(kind, sabotaged)
-    assert found.verdict in (("refuted", "unknown") if name in OPEN else ("refuted",))
-    assert any(o.verdict == "open" for o in found.obligations) or found.reason
-    if found.verdict == "refuted":
-        model = family.model_at(found.length, P)
+    result, family = proved(kind, sabotaged)
+    assert result.verdict in (("refuted", "unknown") if name in OPEN else ("refuted",))
+    assert any(o.verdict == "open" for o in result.obligations) or result.reason
+    if result.verdict == "refuted":
+        model = family.model_at(result.length, P)
         assert verify_model(model, against="(a|b)*abb", method="prove").status == "refuted"
-        assert len(found.counterexample) == found.length
+        assert len(result.counterexample) == result.length
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -156,13 +156,13 @@ def test_every_wrong_family_is_refuted_or_unknown(name):
 
 @pytest.mark.parametrize("steps", [2 * log2_above(N), log2_above(N) - 1])
 def test_other_steps_are_not_the_statement(steps):
-    found, _ = proved("mdm", lambda family: replace(family, design=replace(family.design, steps=steps)))
-    assert found.verdict == "refuted"
-    assert found.length >= 2
+    result, _ = proved("mdm", lambda family: replace(family, design=replace(family.design, steps=steps)))
+    assert result.verdict == "refuted"
+    assert result.length >= 2
 
 
 @pytest.mark.long
 def test_a_family_of_another_problem_is_refuted():
-    found, _ = proved("mdm", lambda _: compiler_for(parse_problem("(a|b)*ab")).family("mdm"))
-    assert found.verdict == "refuted"
-    assert found.counterexample is not None
+    result, _ = proved("mdm", lambda _: compiler_for(parse_problem("(a|b)*ab")).family("mdm"))
+    assert result.verdict == "refuted"
+    assert result.counterexample is not None

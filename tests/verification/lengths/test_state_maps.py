@@ -38,9 +38,9 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_monoid_is_refused(what, monkeypatch):
-    monkeypatch.setattr(row_tables, "transition_monoid", lambda *a, **k: WRONG[what](transition_monoid(*a, **k)))
+@pytest.mark.parametrize("fault", WRONG)
+def test_a_wrong_monoid_is_refused(fault, monkeypatch):
+    monkeypatch.setattr(row_tables, "transition_monoid", lambda *a, **k: WRONG[fault](transition_monoid(*a, **k)))
     with pytest.raises(ObligationFailed, match="not that of the automaton"):
         state_maps(AUTOMATON)
 

@@ -1,4 +1,4 @@
-"""A compiler that is wrong at a length that is compared is refuted there, or at least not proved."""
+"""A compiler that is wrong at a compared length is refuted there, or at least not proved."""
 
 from dataclasses import replace
 
@@ -19,17 +19,17 @@ P = Precision(2)
 ABB = "(a|b)*abb"
 
 
-def found(kind="mdm", problem=ABB):
-    given = parse_problem(problem)
-    return prove_every_length(given, compiler_for(given), kind, P, FastEngine())
+def prove_problem(kind="mdm", problem=ABB):
+    parsed = parse_problem(problem)
+    return prove_every_length(parsed, compiler_for(parsed), kind, P, FastEngine())
 
 
 def swapping(monkeypatch, wrong):
     """`compile` swaps accept and reject at some lengths."""
-    right = RegularCompiler.compile
+    compile_correctly = RegularCompiler.compile
 
     def compile_wrongly(self, kind, length, precision):
-        model = right(self, kind, length, precision)
+        model = compile_correctly(self, kind, length, precision)
         return replace(model, accept=model.reject, reject=model.accept) if wrong(length) else model
 
     monkeypatch.setattr(RegularCompiler, "compile", compile_wrongly)
@@ -37,13 +37,13 @@ def swapping(monkeypatch, wrong):
 
 def dropping(monkeypatch, wrong):
     """`program_at` drops the value map of a head at some lengths."""
-    right = family_module.program_at
+    instantiate_correctly = family_module.program_at
 
     def instantiate_wrongly(program, length):
-        made = right(program, length)
+        instance = instantiate_correctly(program, length)
         if wrong(length):
-            made.layers[0].heads[0].value.clear()
-        return made
+            instance.layers[0].heads[0].value.clear()
+        return instance
 
     monkeypatch.setattr(family_module, "program_at", instantiate_wrongly)
 
@@ -53,7 +53,7 @@ def dropping(monkeypatch, wrong):
 @pytest.mark.parametrize("length", [37, 128])
 def test_a_compiler_that_is_wrong_at_one_length_is_refuted_there(monkeypatch, sabotage, kind, length):
     sabotage(monkeypatch, lambda n: n == length)
-    answer = found(kind)
+    answer = prove_problem(kind)
     assert answer.verdict == "refuted"
     assert answer.length == length
     assert length not in answer.record.compared
@@ -62,11 +62,11 @@ def test_a_compiler_that_is_wrong_at_one_length_is_refuted_there(monkeypatch, sa
 @pytest.mark.parametrize("sabotage", [swapping, dropping])
 @pytest.mark.parametrize("where", ["at 1000", "from 200 on", "at a hashed length"])
 def test_a_compiler_that_is_wrong_at_long_lengths_is_not_proved(monkeypatch, sabotage, where):
-    hashed = hashed_lengths(found("cot").statement)[1]
+    hashed = hashed_lengths(prove_problem("cot").statement)[1]
     assert 101 <= hashed <= 600
     wrong = {"at 1000": lambda n: n == 1000, "from 200 on": lambda n: n >= 200, "at a hashed length": hashed.__eq__}
     sabotage(monkeypatch, wrong[where])
-    answer = found("cot")
+    answer = prove_problem("cot")
     assert answer.verdict in ("refuted", "unknown")
     assert any(o.verdict == "open" and o.name.startswith("N = ") for o in answer.obligations)
 
@@ -74,9 +74,9 @@ def test_a_compiler_that_is_wrong_at_long_lengths_is_not_proved(monkeypatch, sab
 @pytest.mark.parametrize("sabotage", [swapping, dropping])
 @pytest.mark.parametrize("kind", ["mdm", "plt"])
 def test_a_compiler_that_is_wrong_at_a_length_that_is_not_compared_is_refuted(monkeypatch, sabotage, kind):
-    """Tracing finds the comparison `n == 389`, and the model of that length is then proved wrong."""
+    """Tracing finds the comparison `n == 389`, and then the model of that length is refuted."""
     sabotage(monkeypatch, lambda n: n == 389)
-    answer = found(kind)
+    answer = prove_problem(kind)
     assert 389 not in (*FIRST, *THEN, *hashed_lengths(answer.statement))
     assert answer.verdict == "refuted"
     assert answer.length == 389
@@ -98,13 +98,13 @@ def test_a_compiler_that_is_wrong_at_a_length_that_is_not_compared_is_refuted(mo
 )
 def test_a_compiler_that_looks_at_a_long_length_is_not_proved(monkeypatch, sabotage, wrong):
     sabotage(monkeypatch, wrong)
-    answer = found("cot")
+    answer = prove_problem("cot")
     assert answer.verdict == "unknown"
     assert "the code also uses N in this way" in answer.reason
 
 
 def ending_at(monkeypatch, bits):
-    """`evaluate` gives no power of two of more bits than this."""
+    """`evaluate` returns no power of two with more bits than this."""
     monkeypatch.setitem(
         expressions._OPERATIONS,
         "power of two below",
@@ -113,9 +113,9 @@ def ending_at(monkeypatch, bits):
 
 
 def test_powers_of_two_that_end_at_seven_bits_are_not_proved(monkeypatch):
-    """`evaluate` is then wrong for N >= 128, and the term that the solver is given is not."""
+    """`evaluate` is then wrong for N >= 128, but the term for the solver is correct."""
     ending_at(monkeypatch, 7)
-    answer = found()
+    answer = prove_problem()
     assert answer.verdict == "refuted"
     assert answer.length >= 127
 
@@ -123,7 +123,7 @@ def test_powers_of_two_that_end_at_seven_bits_are_not_proved(monkeypatch):
 @pytest.mark.parametrize("bits", [11, 14, 30])
 def test_powers_of_two_that_end_beyond_the_compared_lengths_are_not_proved(bits, monkeypatch):
     ending_at(monkeypatch, bits)
-    answer = found()
+    answer = prove_problem()
     assert answer.verdict == "unknown"
     assert "is not computed as it is written" in answer.reason
 
@@ -135,7 +135,7 @@ def test_the_hashed_lengths_depend_on_the_statement():
 
 
 def test_a_verdict_says_what_was_compared_and_what_is_trusted():
-    answer = found("cot")
+    answer = prove_problem("cot")
     assert {37, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1000, *hashed_lengths(answer.statement)} <= {
         *answer.record.compared
     }
@@ -147,11 +147,11 @@ def test_a_verdict_says_what_was_compared_and_what_is_trusted():
 @pytest.mark.parametrize("kind", ["mdm", "plt", "pcot", "topk"])
 @pytest.mark.parametrize("room", [2 * N - 2, N // 2, N * 0 + 1])
 def test_an_assertion_that_fails_leaves_the_verdict_unknown(kind, room):
-    """A code without enough room ends in an assertion when a model of the family is assembled."""
-    given = parse_problem(ABB)
-    family = compiler_for(given).family(kind)
+    """A code with too few bits fails an assertion when a model of the family is assembled."""
+    problem = parse_problem(ABB)
+    family = compiler_for(problem).family(kind)
     for program in family.design.programs.values():
         program.codes.update(dict.fromkeys(program.codes, room))
-    answer = prove_every_length(given, compiler_for(given), kind, P, FastEngine(), family=family, lengths=())
+    answer = prove_every_length(problem, compiler_for(problem), kind, P, FastEngine(), family=family, lengths=())
     assert answer.verdict == "unknown"
     assert "an internal check failed" in answer.reason

@@ -1,4 +1,4 @@
-"""Families that look right and are not: name → (kind, what is done to the programs of every N)."""
+"""Families that are almost correct: name → (kind, program, change of this program for every N)."""
 
 from dataclasses import dataclass, replace
 
@@ -11,7 +11,7 @@ from unmask.programs.program import ONE, Edges
 
 
 def address(program, name, change):
-    """Another expression in the place of a code's."""
+    """Replace the expression of a code."""
     program.positions[name] = SignedBits(change(program.positions[name].expression))
 
 
@@ -21,7 +21,7 @@ def flag(program, name, where):
 
 @dataclass(frozen=True)
 class LowBits(SignedBits):
-    """The lowest bits of a number, whether or not it has more."""
+    """The lowest bits of a number, even if it has more."""
 
     def block(self, width, length, positions, precision):
         values = self.expression.at_positions(length, positions)[:, None]
@@ -35,13 +35,13 @@ def one_bit_less(program):
 
 
 def without_last(edges):
-    """A list of edges without its last edge."""
+    """Return a list of edges without its last edge."""
     *others, last = edges
     return [*others, Edges(last.source[:-1], last.target[:-1], last.weight)]
 
 
 def wrong_product(program):
-    """The product of the first letter with itself is another one, in a multiplication by table."""
+    """A multiplication table has another product of the first letter with itself."""
     edges = program.layers[0].mlp.outputs[0]
     target = edges.target.copy()
     columns = np.unique(target)
@@ -51,7 +51,7 @@ def wrong_product(program):
 
 
 def quiet_scores(program):
-    """Codes that differ in one bit score -2, which keeps a weight."""
+    """Codes that differ in one bit score -2, so that they keep a weight."""
     for head in program.layers[0].heads:
         for k, edges in enumerate(head.query):
             head.query[k] = replace(edges, weight=ONE)
@@ -62,22 +62,22 @@ def one_hide(program):
 
 
 def swapped(program, first, second):
-    one, other = program.positions[first], program.positions[second]
-    program.positions[first], program.positions[second] = other, one
+    positions = program.positions
+    positions[first], positions[second] = positions[second], positions[first]
 
 
 def impatient(program):
-    """The planner does not look at the right factor."""
+    """The planner ignores the right-hand factor."""
     program.layers[0].mlp.inputs.pop()
 
 
 def forgetful(program):
-    """The loop does not clear what a row held before."""
+    """The loop does not clear the previous content of a row."""
     program.layers[0].heads[2].value.pop(0)
 
 
 def louder(program):
-    """Something writes to the column that is 1 everywhere."""
+    """The embedding of a symbol writes to the column that is 1 in every row."""
     program.embed(0, program.one, ONE)
 
 

@@ -93,8 +93,8 @@ def constantly_many_steps(effort: Effort) -> Evidence:
     _require_constant_depth(depths, "a random mdm")
     return Evidence(
         "models of two steps extracted as circuits of AND, OR and NOT, p = 1: two families against plain Python, "
-        "random weights against the reference engine; below a bound without N, and no deeper at N = 10 than at 8 or "
-        "9 (random: 12 than at 8)",
+        "random weights against the reference engine; depth below a bound that does not depend on N, and the same at "
+        "N = 10 as at 8 or 9 (random weights: at 12 as at 8)",
         cases,
     )
 
@@ -114,8 +114,8 @@ def depth_per_step(effort: Effort) -> Evidence:
         cases += _check_extraction(family, "plt", lengths[0], effort)[0]
     require(len(growth) == 1, f"a step adds {sorted(growth)} hundredths of a level, not the same everywhere")
     return Evidence(
-        "models of logarithmically many steps extracted as circuits, p = 1, against plain Python; below T times a "
-        f"bound without N, and {growth.pop() // 100} levels more per step at every N",
+        "models of logarithmically many steps extracted as circuits, p = 1, against plain Python; depth below T times "
+        f"a bound that does not depend on N; {growth.pop() // 100} more levels per step at every N",
         cases,
     )
 

@@ -148,7 +148,7 @@ def mask_dominated(effort: Effort) -> Evidence:
         require(refused == edits, f"random:{seed} edits {edits}, and is refused {refused}")
         cases, edited = cases + 1, edited + edits
     require(edited or effort.percent < 100, "no random planner edits")
-    return Evidence("random planners, resampling and not; a mask-dominated run refuses to edit", cases)
+    return Evidence("random planners with and without editing; a mask-dominated run refuses to edit", cases)
 
 
 def uniform_planner(effort: Effort) -> Evidence:
@@ -290,8 +290,8 @@ def factorised(effort: Effort) -> Evidence:
     require(exchanged, "no noise makes a difference")
     runs, canvases = _joint_law(effort)
     return Evidence(
-        f"one sampled step of {len(drawn_seeds)} random models, every slot written: the symbol of a slot with the "
-        f"noise of all others exchanged; and how often each of {canvases} canvases is drawn in {runs} runs, against "
+        f"one sampled step of {len(drawn_seeds)} random models, every slot written: the symbol of a slot when the "
+        f"noise of all others changes; and how often each of {canvases} canvases is drawn in {runs} runs, against "
         "the product of the exact laws of its slots",
         cases + runs,
     )
@@ -334,8 +334,8 @@ def uniformity(_: Effort) -> Evidence:
     return Evidence(
         f"every compiler and every conversion at several N: the positions of {statuses['uniform']} are formulas on "
         f"numbers of O(log N) bits, those of {statuses['relative']} are such formulas over their source's positions, "
-        f"{statuses['given as a table']} list a circuit, an expression or a program and cannot be claimed uniform; the "
-        f"weights of {len(entries)} are those of one program for every N ({sum(entries):,} entries compared), those of "
-        "the others are not looked at",
+        f"{statuses['given as a table']} are tables of a circuit, an expression or a program and cannot be claimed to "
+        f"be uniform; the weights of {len(entries)} are those of one program for every N ({sum(entries):,} entries "
+        "compared), those of the others are not checked",
         len(subjects),
     )

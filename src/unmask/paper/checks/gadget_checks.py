@@ -10,7 +10,7 @@ from unmask.errors import AttendsToNothing
 from unmask.expressions import n
 from unmask.numerics.arithmetic import Precision
 from unmask.paper.checks.evidence import Check, Effort, Evidence, ItemProof, require
-from unmask.paper.lemmas.all_lemmas import CITED, cited
+from unmask.paper.lemmas.all_lemmas import CITED, cited_lemmas
 from unmask.paper.lemmas.lemma import LemmaEvidence
 from unmask.programs import planner_programs
 from unmask.programs.assembly import assemble
@@ -139,7 +139,7 @@ def argmax(effort: Effort) -> Evidence:
         expected = precision.one * (np.argmax(x, axis=1)[:, None] == np.arange(size))
         require(np.array_equal(output, expected), f"wrong for {size} entries at p = {precision.p}")
         cases += len(x)
-    return Evidence("all vectors where few, else saturated and tied ones, up to 4 entries, p = 1 … 4", cases)
+    return Evidence("vectors of up to 4 entries, all if they are few, else saturated and tied ones, p = 1 … 4", cases)
 
 
 def project(_: Effort) -> Evidence:
@@ -218,7 +218,7 @@ def with_lemmas(label: str, check: Check) -> Check:
 
     def both(effort: Effort) -> Evidence:
         evidence = effort.run(check)
-        decided = cited(label, LARGEST)
+        decided = cited_lemmas(label, LARGEST)
         proofs = (*evidence.proofs, *([_proof(label, decided)] if decided else []))
         return Evidence(evidence.method, evidence.cases, proofs)
 

@@ -138,8 +138,8 @@ def majority(effort: Effort) -> Evidence:
     differ = [word for word in all_of_length_4 if _last_symbol(model, word, 1) != _last_symbol(model, word, -1)]
     require(differ == [(A,) * 4], f"with ties for the highest slot, {len(differ)} words of N = 4 end otherwise")
     return Evidence(
-        f"every word of N = 1 … {longest}, p = 2, 3, against counting; not with k = 1 or N; with ties for the highest "
-        "slot one word of 16 ends otherwise at N = 4",
+        f"every word of N = 1 … {longest}, p = 2, 3, against counting; wrong with k = 1 or N; if the highest slot wins "
+        "ties, one word of 16 gets another answer at N = 4",
         cases,
     )
 

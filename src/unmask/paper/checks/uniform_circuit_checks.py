@@ -41,8 +41,8 @@ def printed(*names: str) -> Check:
             cases, entries = cases + _check_printed_circuits(name) + words, entries + compared
         return Evidence(
             f"{', '.join(names)}: circuits printed by a metered machine, on all words of up to {LONGEST} letters; one "
-            f"model for every N whose positions call the machine, also with {SPARE_STEPS} steps more; {entries} "
-            "entries compared with one program; registers of O(log N) bits enforced",
+            f"program for every N whose positions call the machine, also with {SPARE_STEPS} more steps; {entries} "
+            "entries compared with the program; registers of O(log N) bits enforced",
             cases,
         )
 

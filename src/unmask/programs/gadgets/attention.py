@@ -207,7 +207,7 @@ def latest(head: HeadBuilder, plus: Columns, minus: Columns, target: Columns) ->
     The head must have the scores B and -B only (AT MOST). Every flag must be set in two successive rows.
 
     Values:       B·plus - B·minus.
-    Exactness:    exp(B) = B and Z = B + … + B = B, so every visible row has the weight 1, whatever their number. Sums
+    Exactness:    exp(B) = B and Z = B + … + B = B, so any number of visible rows have the weight 1 each. Sums
                   clip after every row, so the two rows of a flag add ±2B, which leads to ±B from any sum.
     Deviations:   the paper has no such gadget. It is a flip-flop in one head, by saturation alone.
     """

@@ -217,9 +217,9 @@ class Level:
         z3 = self._arithmetic.z3
         return z3.Implies(z3.And(i >= 0, i < self._arithmetic.N), z3.And(self._low(i) == i, self._high(i) == i + 1))
 
-    def is_product(self, i: Term, left: Term, right: Term, before: "Level") -> Term:
+    def is_product(self, i: Term, left: Term, right: Term, previous: "Level") -> Term:
         """Return the fact that entry i multiplies two entries of the previous level."""
-        return self._arithmetic.z3.And(self._low(i) == before.low(left), self._high(i) == before.high(right))
+        return self._arithmetic.z3.And(self._low(i) == previous.low(left), self._high(i) == previous.high(right))
 
 
 def require_halving(arithmetic: Arithmetic) -> None:

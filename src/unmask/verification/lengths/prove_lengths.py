@@ -155,8 +155,10 @@ def prove_every_length(
     offered = compiler.for_every_length(kind, precision)
     if offered is None:
         raise ValueError(f"{problem.name} is compiled separately for each length, so it has no family to prove")
-    compiled = family in (None, offered.family)
-    attempt = _Attempt(problem, compiler, offered, kind, precision, engine, family or offered.family, compiled)
+    is_compiled_family = family in (None, offered.family)
+    attempt = _Attempt(
+        problem, compiler, offered, kind, precision, engine, family or offered.family, is_compiled_family
+    )
     if attempt.family is not None:
         lengths, attempt.not_compared = (
             lengths_to_compare(problem, attempt.family, attempt.statement) if lengths is None else (lengths, ())
@@ -183,7 +185,7 @@ class _Attempt:
     precision: Precision
     engine: Engine
     family: ModelFamily | None
-    compiled: bool
+    is_compiled_family: bool
     """Whether the family is the one that the compiler instantiates."""
     lengths: tuple[int, ...] = ()
     not_compared: tuple[int, ...] = ()
@@ -205,6 +207,7 @@ class _Attempt:
         return f"{subject} accepts exactly the words of length N that the problem accepts, in {steps} with {slots}."
 
     def unknown(self, reason: str) -> Verdict:
+        """Return unknown for this reason, with the obligations that are settled so far."""
         return self._verdict("unknown", reason=reason)
 
     def _verdict(
@@ -251,11 +254,11 @@ class _Attempt:
             claim = self._prove(arithmetic)
             lengths = dict.fromkeys((*range(LEAST_ASKED), *self.lengths))
             check_lengths(self.compiler, self.family, self.precision, lengths, self.ledger, self.compared)
-            if self.compiled:
+            if self.is_compiled_family:
                 check_formulas(self.family, self.ledger)
                 regular = self.offered.system is None and self.offered.circuits is None
-                compiled = self.compiler if regular else None
-                require_formulas_alone(compiled, self.family, self.precision, self.ledger)
+                traced_compiler = self.compiler if regular else None
+                require_formulas_alone(traced_compiler, self.family, self.precision, self.ledger)
         except ObligationFailed as error:
             reason, suspects = str(error), error.lengths
         except (NotAFamily, WeightsError) as error:
@@ -264,9 +267,9 @@ class _Attempt:
             reason = internal_failure(error)
         if reason is None:
             return self._verdict("proved", claim=claim)
-        refuted = self._refutation(suspects)
-        if refuted is not None:
-            return self._verdict("refuted", wrong=refuted, reason=reason)
+        wrong = self._refutation(suspects)
+        if wrong is not None:
+            return self._verdict("refuted", wrong=wrong, reason=reason)
         still_open = next((o for o in self.ledger.obligations if o.verdict == "open"), None)
         return self.unknown(reason if still_open is None else f"{still_open.name}: {reason}")
 
@@ -343,7 +346,7 @@ class _Attempt:
     def _model(self, length: int) -> Model:
         """Return the compiled model of a length; for another family and from its least length on, its own model."""
         assert self.family is not None
-        if self.compiled or length < self.family.least:
+        if self.is_compiled_family or length < self.family.least:
             return self.compiler.compile(self.kind, length, self.precision)
         return self.family.model_at(length, self.precision)
 

@@ -87,21 +87,21 @@ def _require_layout(arithmetic: Arithmetic, left: Expression, right: Expression)
             [i >= 0, i <= N],
         )
     w = arithmetic.variable("w")
-    start, after = Level(arithmetic, "letters", N, N), Level(arithmetic, "level", N, (w + 1) / 2)
-    letters = [start.letters(i), start.letters(i + 1), i >= 0, i < N]
-    require_claims(arithmetic, "letters", start.claims(i), letters)
-    before = Level(arithmetic, "level before", N, w)
-    contents = [w >= 1, w <= N, i >= 0, i < N]
-    contents += before.all_claims(z3.IntVal(0), 2 * i, 2 * i + 1, 2 * i + 2)
+    letter_level, level = Level(arithmetic, "letters", N, N), Level(arithmetic, "level", N, (w + 1) / 2)
+    letter_facts = [letter_level.letters(i), letter_level.letters(i + 1), i >= 0, i < N]
+    require_claims(arithmetic, "letters", letter_level.claims(i), letter_facts)
+    previous = Level(arithmetic, "level before", N, w)
+    facts = [w >= 1, w <= N, i >= 0, i < N]
+    facts += previous.all_claims(z3.IntVal(0), 2 * i, 2 * i + 1, 2 * i + 2)
     arithmetic.require(
-        "layout: the factors of a row are adjacent", before.high(2 * i) == before.low(2 * i + 1), contents
+        "layout: the factors of a row are adjacent", previous.high(2 * i) == previous.low(2 * i + 1), facts
     )
-    products = [z3.Implies(z3.And(x >= 0, x < N), after.is_product(x, 2 * x, 2 * x + 1, before)) for x in (i, i + 1)]
-    require_claims(arithmetic, "one more loop", after.claims(i), [*contents, *products])
+    products = [z3.Implies(z3.And(x >= 0, x < N), level.is_product(x, 2 * x, 2 * x + 1, previous)) for x in (i, i + 1)]
+    require_claims(arithmetic, "one more loop", level.claims(i), [*facts, *products])
     require_halving(arithmetic)
-    end = Level(arithmetic, "last level", N, z3.IntVal(1))
-    claims = end.all_claims(z3.IntVal(0), z3.IntVal(1))
-    arithmetic.require("layout: row 0 covers the word", z3.And(end.low(0) == 0, end.high(0) == N), claims)
+    last_level = Level(arithmetic, "last level", N, z3.IntVal(1))
+    claims = last_level.all_claims(z3.IntVal(0), z3.IntVal(1))
+    arithmetic.require("layout: row 0 covers the word", z3.And(last_level.low(0) == 0, last_level.high(0) == N), claims)
 
 
 class LoopTable:
@@ -120,8 +120,8 @@ class LoopTable:
         read_rows = [layers[0].heads[h].wv.row for h in heads[:2]] + [layers[self.last].heads[0].wv.row]
         self.read_columns = np.unique(np.concatenate(read_rows)).astype(np.int64)
         later = [layer.mlp for layer in layers[1 : self.last]]
-        rows_and_columns = [np.concatenate([mlp.w1.row, mlp.w2.column, np.flatnonzero(mlp.b2)]) for mlp in later]
-        self.live_columns = np.unique(np.concatenate([self.read_columns, *rows_and_columns])).astype(np.int64)
+        written_or_read = [np.concatenate([mlp.w1.row, mlp.w2.column, np.flatnonzero(mlp.b2)]) for mlp in later]
+        self.live_columns = np.unique(np.concatenate([self.read_columns, *written_or_read])).astype(np.int64)
         self.vectors: list[np.ndarray] = []
         self._number_of: dict[bytes, int] = {}
         self.lowest = self.highest = self.flags[:, 0].astype(np.int64)

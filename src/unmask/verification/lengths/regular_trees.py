@@ -354,21 +354,21 @@ def _require_levels(arithmetic: Arithmetic, W: Term) -> None:
     require_claims(
         arithmetic, "letters", letters.claims(i), [letters.letters(i), letters.letters(i + 1), i >= 0, i < N]
     )
-    before, after = Level(arithmetic, "level before", M, w), Level(arithmetic, "level", W, (w + 1) / 2)
-    contents = [z3.Or(M == N, M == W), w >= 1, w <= M, i >= 0, i < W]
-    contents += before.all_claims(z3.IntVal(0), 2 * i, 2 * i + 1, 2 * i + 2)
+    previous, level = Level(arithmetic, "level before", M, w), Level(arithmetic, "level", W, (w + 1) / 2)
+    facts = [z3.Or(M == N, M == W), w >= 1, w <= M, i >= 0, i < W]
+    facts += previous.all_claims(z3.IntVal(0), 2 * i, 2 * i + 1, 2 * i + 2)
     arithmetic.require(
-        "layout: the factors of a row are adjacent", before.high(2 * i) == before.low(2 * i + 1), contents
+        "layout: the factors of a row are adjacent", previous.high(2 * i) == previous.low(2 * i + 1), facts
     )
-    products = [z3.Implies(z3.And(x >= 0, x < W), after.is_product(x, 2 * x, 2 * x + 1, before)) for x in (i, i + 1)]
-    require_claims(arithmetic, "one more block", after.claims(i), [*contents, *products])
-    arithmetic.require("layout: a block has room for its level", (w + 1) / 2 <= W, contents)
+    products = [z3.Implies(z3.And(x >= 0, x < W), level.is_product(x, 2 * x, 2 * x + 1, previous)) for x in (i, i + 1)]
+    require_claims(arithmetic, "one more block", level.claims(i), [*facts, *products])
+    arithmetic.require("layout: a block has room for its level", (w + 1) / 2 <= W, facts)
     require_halving(arithmetic)
-    end = Level(arithmetic, "level before the last", M, w)
-    last = [z3.Or(M == N, M == W), w >= 1, w <= 2, *end.all_claims(*(z3.IntVal(k) for k in range(3)))]
+    last_level = Level(arithmetic, "level before the last", M, w)
+    last = [z3.Or(M == N, M == W), w >= 1, w <= 2, *last_level.all_claims(*(z3.IntVal(k) for k in range(3)))]
     arithmetic.require(
         "layout: the factors of the last row are adjacent and cover the word",
-        z3.And(end.low(0) == 0, end.high(0) == end.low(1), end.high(1) == N),
+        z3.And(last_level.low(0) == 0, last_level.high(0) == last_level.low(1), last_level.high(1) == N),
         last,
     )
 
