@@ -101,7 +101,7 @@ class _StateRegisters:
     arrived: Columns
     node: Columns
     state: Columns
-    own: Columns
+    own_state: Columns
     left: Columns
     left_state: Columns
     right: Columns
@@ -131,7 +131,7 @@ class _StateRegisters:
             arrived=program.register("own state", states),
             node=program.code("node", layout.node, node_bits),
             state=program.code("state", layout.state, state_bits),
-            own=program.register("q", states, OneHot(layout.state, only=layout.slot)),
+            own_state=program.register("q", states, OneHot(layout.state, only=layout.slot)),
             left=program.code("left node", layout.left, node_bits),
             left_state=program.code("left state", layout.left_state, state_bits),
             right=program.code("right node", layout.right, node_bits),
@@ -178,8 +178,8 @@ def _follow_left(layer: LayerBuilder, automaton: Automaton, registers: _StateReg
     for blocks, target in (([], registers.middle), ([(registers.fixed, -ONE)], registers.middle_address)):
         arrive = _Arrival(layer.mlp, automaton, blocks, lambda reached, target=target: [target[reached]])
         arrive.arrived(fetched.state, [(absent, -ONE)])
-        arrive.moved(registers.own, fetched.letter)
-        arrive.stayed(registers.own, absent)
+        arrive.moved(registers.own_state, fetched.letter)
+        arrive.stayed(registers.own_state, absent)
     # while the left factor is masked, r is unknown: look up state 0, so that some row is attended to
     nowhere = conjunction(layer.mlp, fetched.masked, [np.concatenate([registers.fixed, absent])])
     layer.mlp.write(nowhere, registers.middle_address[:1])
