@@ -17,7 +17,7 @@ from unmask.paper.lemmas.all_lemmas import BY_NAME, LEMMAS, decided_lemma
 from unmask.paper.lemmas.gadget_programs import HeadDesign
 from unmask.paper.lemmas.lemma import LemmaOutcome, LemmaRefuted, NotRepeated, evidence, refutation
 from unmask.paper.lemmas.mlp_lemmas import FlagGate
-from unmask.paper.lemmas.score_lemmas import DIFFERS, LATER, ScoreQuestion, cares, codes, positions
+from unmask.paper.lemmas.score_lemmas import DIFFERS, LATER, ScoreQuestion, care_letters, code_letters, position_letters
 from unmask.programs.assembly import assemble
 from unmask.programs.program import ABOVE_FAINTEST, HALF, ONE, ONE_HALF, TOP, ULP, B, Edges, whole
 from unmask.verification.lengths import obligations
@@ -139,9 +139,9 @@ def test_scaled_codes_agree_with_brute_force(p):
 
 
 CODES, CARES, POSITIONS = (
-    ScoreQuestion(codes(), DIFFERS),
-    ScoreQuestion(cares, DIFFERS),
-    ScoreQuestion(positions, LATER),
+    ScoreQuestion(code_letters(), DIFFERS),
+    ScoreQuestion(care_letters, DIFFERS),
+    ScoreQuestion(position_letters, LATER),
 )
 HEADS = {
     "EQ": (softmax_lemmas.EQ, HeadDesign(block=gadget_programs.eq)),
@@ -367,11 +367,11 @@ def test_detection_agrees_with_brute_force(p):
     for rows in (1, 2, 3, 4, 9):
         program = gadget_programs.detect(rows)
         session = ReferenceEngine().session(assemble(program, precision))
-        codes = flags(rows)[:: max(1, 2**rows // 64)]
-        residual = np.zeros((len(codes), rows, program.width), dtype=np.int64)
-        residual[..., program.columns("code")[0]] = precision.one * codes
+        flag_rows = flags(rows)[:: max(1, 2**rows // 64)]
+        residual = np.zeros((len(flag_rows), rows, program.width), dtype=np.int64)
+        residual[..., program.columns("code")[0]] = precision.one * flag_rows
         occurs = session.layers(residual, 0, 1)[:, 0, program.columns("occurs")[0]]
-        assert np.array_equal(occurs, precision.one * codes.any(axis=1))
+        assert np.array_equal(occurs, precision.one * flag_rows.any(axis=1))
 
 
 # Sabotage: weights of the gadgets changed on their way to the matrices
