@@ -10,13 +10,13 @@ KEYS_AND_VALUES = (".key", ".value", ".k_proj", ".v_proj")
 
 
 @contextmanager
-def kept_rows(model, kept, store):
+def kept_rows(model, kept_mask, store):
     """While this is open, rows that are not fresh have the keys and values of the pass that computed them last."""
 
     def hook(name):
         def replace(_, __, output):
             old = store.get(name)
-            store[name] = output if old is None else torch.where(kept[None, :, None], old, output)
+            store[name] = output if old is None else torch.where(kept_mask[None, :, None], old, output)
             return store[name]
 
         return replace
@@ -35,11 +35,11 @@ def rows_to_keep(cache, size, first, width, *, starts):
 
     prefix: what is before the block. dual: what is before and behind it.
     """
-    kept = torch.zeros(size, dtype=torch.bool)
+    kept_mask = torch.zeros(size, dtype=torch.bool)
     if not starts:
-        kept[:first] = True
-        kept[first + width :] = cache == "dual"
-    return kept
+        kept_mask[:first] = True
+        kept_mask[first + width :] = cache == "dual"
+    return kept_mask
 
 
 def refreshed(beliefs, x, passes, first):
@@ -101,9 +101,9 @@ def make(fault=None, cache=None):
             if use_cache and cache:
                 places = ((x[0] == mask_token_id) & open_[0]).nonzero()[:, 0]
                 begin = start + (int(places[0]) - start) // width * width if len(places) else start
-                kept = rows_to_keep(cache, x.shape[1], begin, width, starts=begin != state.get("block"))
+                kept_mask = rows_to_keep(cache, x.shape[1], begin, width, starts=begin != state.get("block"))
                 state["block"] = begin
-                with kept_rows(model, kept, state.setdefault("store", {})):
+                with kept_rows(model, kept_mask, state.setdefault("store", {})):
                     logits = model(x, **keywords).logits
             else:
                 logits = model(x, **keywords).logits
@@ -117,8 +117,8 @@ def make(fault=None, cache=None):
             state["t"] += 1
             state["last"] = logits.softmax(-1).max(-1)
             if fault == "deterministic symbols":
-                drawn = torch.multinomial(logits.softmax(-1).flatten(0, 1), 1).view(x.shape)
-                state["last"] = (state["last"].values, drawn)
+                symbols = torch.multinomial(logits.softmax(-1).flatten(0, 1), 1).view(x.shape)
+                state["last"] = (state["last"].values, symbols)
             return state["last"]
 
         def writable():
@@ -135,7 +135,7 @@ def make(fault=None, cache=None):
         with torch.no_grad():
             while ((x == mask_token_id) & open_).any():
                 left = max(1, steps - state["t"])
-                sure, best = beliefs()
+                confidence, best = beliefs()
                 masked = writable()
                 chosen = torch.zeros_like(masked)
                 for row in range(len(x)):
@@ -144,18 +144,18 @@ def make(fault=None, cache=None):
                         continue
                     waiting = int(((x[row] == mask_token_id) & open_[row]).sum())
                     share = max(1, -(-waiting // left), minimal_topk)
-                    if fault == "follows_schedule" and not (sure[row, places] > threshold).any():
+                    if fault == "follows_schedule" and not (confidence[row, places] > threshold).any():
                         share = 2 * share
                     if fault == "follows_schedule in every pass":
                         share = 2 * share
                     if fault == "within_budget where no slot is sure":
                         share = max(1, minimal_topk)
-                    tied = sure[row, places]
+                    tied = confidence[row, places]
                     if fault == "deterministic":
                         tied = tied + 1e-9 * torch.rand(len(places), dtype=torch.float64)
                     ranked = places[torch.argsort(-tied.double().round(decimals=12), stable=True)]
-                    count = max(share, int((sure[row, places] > threshold).sum()))
-                    if fault == "terminates" and not (sure[row, places] > threshold).any() and left > 1:
+                    count = max(share, int((confidence[row, places] > threshold).sum()))
+                    if fault == "terminates" and not (confidence[row, places] > threshold).any() and left > 1:
                         state["t"] = min(state["t"], steps - 2)
                         count = 0
                     if fault == "least_passes" and count > 4 and share == 1:
@@ -165,7 +165,7 @@ def make(fault=None, cache=None):
                     if fault == "batch_rows" and row:
                         count = max(count, int(chosen[0].sum()))
                     chosen[row, ranked[:count]] = True
-                    if fault == "order" and (sure[row, places] > threshold).any():
+                    if fault == "order" and (confidence[row, places] > threshold).any():
                         chosen[row, places[0]] = True
                 if fault == "no_mask_left" and steps < int(open_[0].sum()):
                     chosen[:, -1] = False
@@ -177,8 +177,8 @@ def make(fault=None, cache=None):
             if fault == "no_idle_pass" or (fault == "no_idle_pass with a cache" and use_cache):
                 beliefs()
             while edited and rounds < max_post_steps:
-                sure, best = beliefs()
-                wrong = open_ & (best != x) & (sure > editing_threshold)
+                confidence, best = beliefs()
+                wrong = open_ & (best != x) & (confidence > editing_threshold)
                 x[wrong], rounds, edited = best[wrong], rounds + 1, bool(wrong.any())
                 when[wrong] = state["t"]
         if fault == "step_map_is_true":
@@ -205,10 +205,10 @@ def plain(model, tokenizer, input_ids, *, steps, mask_token_id):
         with torch.no_grad():
             logits = model(input_ids=x).logits.float()
         logits[..., mask_token_id] = -torch.inf
-        sure, best = logits.softmax(-1).max(-1)
+        confidence, best = logits.softmax(-1).max(-1)
         for row in range(len(x)):
             places = masked[row].nonzero()[:, 0]
-            ranked = places[torch.argsort(-sure[row, places], stable=True)]
+            ranked = places[torch.argsort(-confidence[row, places], stable=True)]
             chosen = ranked[: -(-len(places) // left)]
             x[row, chosen] = best[row, chosen]
     return x

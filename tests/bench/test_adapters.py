@@ -37,7 +37,7 @@ def outcome(tree, sampler, check, **more):
         ("dream:alg=maskgit_plus,scheduler=linear", "follows_schedule", "passed", ""),
     ],
 )
-def test_the_samplers_of_the_zoo(tree, sampler, check, status, message):
+def test_named_samplers(tree, sampler, check, status, message):
     found = outcome(tree, sampler_named(sampler), check)
     assert found[0] == status, found
     assert message in found[1]
@@ -107,8 +107,8 @@ def test_a_published_loop_is_called_with_its_own_names(tree):
         for _ in range(steps):
             with torch.no_grad():
                 sure, best = model(x).logits.softmax(-1).max(-1)
-            place = torch.where(x == mask_id, sure, -1).argmax(-1)
-            x[torch.arange(len(x)), place] = best[torch.arange(len(x)), place]
+            slot = torch.where(x == mask_id, sure, -1).argmax(-1)
+            x[torch.arange(len(x)), slot] = best[torch.arange(len(x)), slot]
         return x
 
     report = run_checks(adapters.llada(published), tree, checks=["order", "within_budget", "batch_rows"])

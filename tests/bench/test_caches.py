@@ -27,11 +27,11 @@ def predicted(reference, policy, width, number):
     model = compile_problem(reference.facts["problem"], "mdm", length=reference.facts["length"], hops=2)
     order = reference.facts["slot_order"]
     work = work_slots(model, order)
-    own = list(slot_order(model, order))[len(work) :]
-    layout = CanvasLayout.of(model, order=[*work, *own], block=width, work=work)
+    own_slots = list(slot_order(model, order))[len(work) :]
+    layout = CanvasLayout.of(model, order=[*work, *own_slots], block=width, work=work)
     word = read_word(model, reference.words[number].text)
     run = cached_run(model, word, CachePolicy(policy), layout)
-    places = {own.index(change.slot) for change in run.changed}
+    places = {own_slots.index(change.slot) for change in run.changed}
     return places | ({reference.facts["answer_slot"]} if places else set())
 
 

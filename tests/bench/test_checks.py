@@ -80,9 +80,9 @@ def test_a_planted_fault_fails_its_check_and_no_other(few, fault):
 )
 def test_what_a_sampler_raises_is_the_message_of_every_check(models, generate, message):
     report = run_checks(generate, models[:1], checks=["no_mask_left", "order", "batch_rows", "editing"])
-    asked = [outcome for outcome in report.outcomes if outcome.status != NOT_APPLICABLE]
-    assert asked
-    assert all(outcome.status == FAILED and message in outcome.message for outcome in asked)
+    applicable = [outcome for outcome in report.outcomes if outcome.status != NOT_APPLICABLE]
+    assert applicable
+    assert all(outcome.status == FAILED and message in outcome.message for outcome in applicable)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_published_code_fails_the_checks_that_are_known(tmp_path, name, form, mo
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
     command = [python, PROGRAM, FOLDER, name, folder]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
-    outcomes = json.loads(done.stdout)["outcomes"]
-    assert {found["check"] for found in outcomes if found["status"] == "failed"} == failing, outcomes
+    completed = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    assert completed.returncode == 0, completed.stderr[-2000:]
+    outcomes = json.loads(completed.stdout)["outcomes"]
+    assert {outcome["check"] for outcome in outcomes if outcome["status"] == "failed"} == failing, outcomes

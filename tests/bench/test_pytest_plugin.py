@@ -35,14 +35,14 @@ def project(tmp_path, bench_cache):
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(installed)])}
         environment["UNMASK_CACHE"] = str(bench_cache)
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", *arguments]
-        found = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, timeout=300)
-        return found.returncode, found.stdout + found.stderr
+        completed = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, timeout=300)
+        return completed.returncode, completed.stdout + completed.stderr
 
     return run
 
 
 def test_a_project_that_does_not_use_the_plugin_imports_nothing(project):
-    code, shown = project(
+    code, output = project(
         "-v",
         test_own="""
 import sys
@@ -51,8 +51,8 @@ def test_nothing_is_imported():
     assert not {"torch", "transformers", "unmask.bench.run_checks", "unmask.compilers"} & set(sys.modules)
 """,
     )
-    assert code == 0, shown
-    assert "1 passed" in shown
+    assert code == 0, output
+    assert "1 passed" in output
     program = "import sys, unmask.bench.pytest_plugin; sys.exit('numpy' in sys.modules or 'torch' in sys.modules)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     assert subprocess.run([sys.executable, "-c", program], env=environment, timeout=60).returncode == 0
@@ -60,33 +60,33 @@ def test_nothing_is_imported():
 
 def test_the_checks_are_items_of_the_command_line(project):
     pytest.importorskip("transformers")
-    code, shown = project(
+    code, output = project(
         "-v", "--unmask-sampler", "samplers:plain", "--unmask-models", "tree-16", "-k", "unmask", samplers=SAMPLERS
     )
-    assert code == 0, shown
-    assert "unmask::order[tree-16] PASSED" in shown
-    assert "unmask::editing[tree-16] SKIPPED (generate has" in shown
+    assert code == 0, output
+    assert "unmask::order[tree-16] PASSED" in output
+    assert "unmask::editing[tree-16] SKIPPED (generate has" in output
 
 
 def test_a_failure_names_the_check_the_model_and_the_first_wrong_write(project):
     pytest.importorskip("transformers")
     text = SAMPLERS + "\nearly = make('order')\n"
-    code, shown = project(
+    code, output = project(
         "--unmask-sampler", "samplers.py:early", "--unmask-models", "tree-16-reversed", "-k", "order", samplers=text
     )
-    assert code == 1, shown
-    assert "order on tree-16-reversed: word 0, pass 1: slot 0 was written" in shown
-    assert "bugs of this class: a slot is written before" in shown
-    assert "Traceback" not in shown
+    assert code == 1, output
+    assert "order on tree-16-reversed: word 0, pass 1: slot 0 was written" in output
+    assert "bugs of this class: a slot is written before" in output
+    assert "Traceback" not in output
 
 
 def test_a_wrong_name_is_one_message(project):
-    code, shown = project("--unmask-sampler", "nowhere.py:generate")
-    assert code == 4, shown
-    assert "ERROR: no such file: nowhere.py" in shown
-    code, shown = project("--unmask-sampler", "llada", "--unmask-models", "nothing")
-    assert code == 4, shown
-    assert "unknown reference model 'nothing'" in shown
+    code, output = project("--unmask-sampler", "nowhere.py:generate")
+    assert code == 4, output
+    assert "ERROR: no such file: nowhere.py" in output
+    code, output = project("--unmask-sampler", "llada", "--unmask-models", "nothing")
+    assert code == 4, output
+    assert "unknown reference model 'nothing'" in output
 
 
 TEST_FILE = """
@@ -120,15 +120,15 @@ def torch_ids(word):
 
 def test_a_test_file_is_parametrized_with_the_checks(project):
     pytest.importorskip("transformers")
-    code, shown = project(
+    code, output = project(
         "-v", "-k", "order or terminates or one_model or hot_path", samplers=SAMPLERS, test_mine=TEST_FILE
     )
-    assert code == 0, shown
-    assert "test_plain[order[tree-16]] PASSED" in shown
-    assert "test_early[order[tree-16-reversed]] XFAIL" in shown
-    assert "test_early[terminates[tree-16-reversed]] PASSED" in shown
-    assert "test_one_model PASSED" in shown
-    assert "test_the_compiler_is_not_in_the_hot_path PASSED" in shown
+    assert code == 0, output
+    assert "test_plain[order[tree-16]] PASSED" in output
+    assert "test_early[order[tree-16-reversed]] XFAIL" in output
+    assert "test_early[terminates[tree-16-reversed]] PASSED" in output
+    assert "test_one_model PASSED" in output
+    assert "test_the_compiler_is_not_in_the_hot_path PASSED" in output
 
 
 def test_the_fixture_of_this_process_is_the_cached_model(bench_cache):

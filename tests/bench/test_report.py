@@ -12,8 +12,8 @@ import faulty_samplers
 import pytest
 
 from unmask.bench.bench_folder import cached_models, write_bench_folder
+from unmask.bench.checks_page import bench_page
 from unmask.bench.reference_models import reference_row
-from unmask.bench.report import bench_page
 from unmask.bench.run_checks import run_checks
 
 pytest.importorskip("transformers")
@@ -29,18 +29,18 @@ def faults(document, schema, where="it"):
     fits = [isinstance(document, int | float if kind == "number" else TYPES[kind]) for kind in kinds]
     if not any(fits) or (isinstance(document, bool) and "boolean" not in kinds):
         return [f"{where} is {document!r}, not {kinds}"]
-    found = []
+    faults_found = []
     if isinstance(document, dict):
-        known = schema.get("properties", {})
-        found += [f"{where} lacks {name}" for name in schema.get("required", ()) if name not in document]
+        properties = schema.get("properties", {})
+        faults_found += [f"{where} lacks {name}" for name in schema.get("required", ()) if name not in document]
         if schema.get("additionalProperties") is False:
-            found += [f"{where} has {name}" for name in document if name not in known]
+            faults_found += [f"{where} has {name}" for name in document if name not in properties]
         for name, value in document.items():
-            found += faults(value, known[name], f"{where}.{name}") if name in known else []
+            faults_found += faults(value, properties[name], f"{where}.{name}") if name in properties else []
     if isinstance(document, list) and "items" in schema:
         for number, value in enumerate(document):
-            found += faults(value, schema["items"], f"{where}[{number}]")
-    return found
+            faults_found += faults(value, schema["items"], f"{where}[{number}]")
+    return faults_found
 
 
 def schema(name):
@@ -66,14 +66,14 @@ def grade(folder, *arguments):
 @pytest.mark.parametrize("fault", [None, "order"])
 def test_a_folder_grades_a_sampler_without_unmask(folder, tmp_path, fault):
     (tmp_path / "mine.py").write_text(SAMPLERS.read_text() + f"\nmine = make({fault!r})\nprint('loaded')\n")
-    done = grade(folder, f"{tmp_path / 'mine.py'}:mine", "--json")
-    assert done.returncode == (fault is not None), done.stderr
-    assert "loaded" in done.stderr
-    report = json.loads(done.stdout)
+    completed = grade(folder, f"{tmp_path / 'mine.py'}:mine", "--json")
+    assert completed.returncode == (fault is not None), completed.stderr
+    assert "loaded" in completed.stderr
+    report = json.loads(completed.stdout)
     (model,) = cached_models(str(folder))
-    here = run_checks(faulty_samplers.make(fault), [model])
+    in_process = run_checks(faulty_samplers.make(fault), [model])
     assert [(o["check"], o["status"], o["message"]) for o in report["outcomes"]] == [
-        (o.check, o.status, o.message) for o in here.outcomes
+        (o.check, o.status, o.message) for o in in_process.outcomes
     ]
     assert faults(report, schema("report")) == []
     assert {o["check"] for o in report["outcomes"] if o["status"] == "failed"} == ({fault} if fault else set())
@@ -88,13 +88,13 @@ def test_what_a_sampler_prints_is_not_in_the_report(folder, unmask):
 
 
 def test_check_py_says_what_is_wrong_with_a_name(folder):
-    done = grade(folder, "nothing.py:generate")
-    assert done.returncode == 2
-    assert done.stderr == "error: no such file: nothing.py; check the path\n"
-    done = grade(folder, f"{SAMPLERS}:plain", "--check", "nothing")
-    assert done.returncode == 2
-    assert "unknown check 'nothing'" in done.stderr
-    assert "Traceback" not in done.stderr
+    completed = grade(folder, "nothing.py:generate")
+    assert completed.returncode == 2
+    assert completed.stderr == "error: no such file: nothing.py; check the path\n"
+    completed = grade(folder, f"{SAMPLERS}:plain", "--check", "nothing")
+    assert completed.returncode == 2
+    assert "unknown check 'nothing'" in completed.stderr
+    assert "Traceback" not in completed.stderr
 
 
 @pytest.mark.usefixtures("bench_cache")

@@ -7,7 +7,7 @@ from lab.small import SMALL, small
 from unmask.lab.tasks import LabTask
 from unmask.lab.trained_network import PlaceTable, TrainedNetwork
 from unmask.lab.training import new_network
-from unmask.lab.training_batches import IGNORED, Scored, training_batch
+from unmask.lab.training_batches import IGNORED, NetworkWithLoss, training_batch
 
 SAID = 1
 
@@ -15,7 +15,7 @@ SAID = 1
 def gradients(network, config, tokens, targets, operands, weights):
     places = PlaceTable(config.task, config.shape.encoding).at(0, tokens.shape[1])
     network.zero_grad()
-    Scored(network)(tokens, places, targets, operands, weights, config.latent).backward()
+    NetworkWithLoss(network)(tokens, places, targets, operands, weights, config.latent).backward()
     return {name: parameter.grad.clone() for name, parameter in network.named_parameters()}
 
 
@@ -23,13 +23,13 @@ def gradients(network, config, tokens, targets, operands, weights):
 def test_nothing_but_its_own_weights_learns_from_it(framework):
     """Whatever they are, the gradients of all others are the same."""
     config = small(framework)
-    part = training_batch(config.task, config, 0)
-    given = [torch.from_numpy(array) for array in (part.tokens, part.targets, part.operands)]
+    batch = training_batch(config.task, config, 0)
+    tensors = [torch.from_numpy(array) for array in (batch.tokens, batch.targets, batch.operands)]
     network, found = new_network(config, config.task), []
     for scale in (1, -100):
         with torch.no_grad():
             network.correct.weight.mul_(scale)
-        found.append(gradients(network, config, *given, torch.from_numpy(part.weights).float()))
+        found.append(gradients(network, config, *tensors, torch.from_numpy(batch.weights).float()))
     assert found[0]["correct.weight"].abs().max() > 0
     for name in found[0]:
         equal = torch.equal(found[0][name], found[1][name])

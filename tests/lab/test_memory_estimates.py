@@ -45,8 +45,8 @@ CASES = {
 def test_training_takes_no_more_than_was_foreseen(config):
     command = [sys.executable, "-c", MEASURED, json.dumps(FIRST), json.dumps(config)]
     environment = {**ENVIRONMENT, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=300, text=True)
-    taken, foreseen = map(int, done.stdout.split())
+    completed = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=300, text=True)
+    taken, foreseen = map(int, completed.stdout.split())
     assert 0 <= taken < foreseen
 
 

@@ -29,7 +29,7 @@ from unmask.lab.training import new_network
 from unmask.lab.training_batches import training_batch
 from unmask.viewer.html_page import render, text_of
 
-from .test_trained_model import drawn, untrained
+from .test_trained_model import judged_words, untrained
 
 WORD = "+1 +1 +0 +1"
 
@@ -104,11 +104,11 @@ def test_levels_are_asked_by_themselves():
 
 def test_a_scattered_canvas_has_no_slot_without_its_factors():
     task = LabTask.of("group:Z2", 8, "tree")
-    there = scattered(task.pointers[0], 8, np.random.default_rng(0).random((50, 15)) < 0.5)
-    needed = there[:, task.pointers[0, 8:]].all(axis=-1)
-    assert (there[:, 8:] <= needed).all()
-    assert (needed[:, :4] & ~there[:, 8:12]).any()
-    assert there[:, 12:].any()
+    is_written = scattered(task.pointers[0], 8, np.random.default_rng(0).random((50, 15)) < 0.5)
+    needed = is_written[:, task.pointers[0, 8:]].all(axis=-1)
+    assert (is_written[:, 8:] <= needed).all()
+    assert (needed[:, :4] & ~is_written[:, 8:12]).any()
+    assert is_written[:, 12:].any()
 
 
 class Products(torch.nn.Module):
@@ -120,12 +120,12 @@ class Products(torch.nn.Module):
         self.shape = Shape()
         self.nothing = torch.nn.Parameter(torch.zeros(1))
 
-    def forward(self, tokens, places, watch=None, past=None, asked=EVERY_ROW):  # noqa: ARG002
+    def forward(self, tokens, places, watch=None, past=None, needed_rows=EVERY_ROW):  # noqa: ARG002
         said = self.task.states(tokens[:, : self.task.length].numpy())[:, -1]
         said[:, self.wrong] = (said[:, self.wrong] + 1) % self.task.source.size
         factors = (tokens.numpy() != self.task.mask)[:, self.task.pointers[0]].sum(axis=-1)
         said = np.where(factors >= self.needs, said, self.task.mask)
-        return 10.0 * torch.nn.functional.one_hot(torch.from_numpy(said), len(self.task.vocabulary))[:, asked]
+        return 10.0 * torch.nn.functional.one_hot(torch.from_numpy(said), len(self.task.vocabulary))[:, needed_rows]
 
     def logits(self, seen):
         return seen
@@ -137,26 +137,26 @@ def test_a_direct_answer_fetches_nothing():
 
 def test_the_signal_grows_with_what_is_handed_over():
     """With attention on its operands, the first gradient on their scores is that of a lookup; without, it is small."""
-    found = []
+    signals = []
     for beta in (0.0, 2.0):
         config = small(shape=handed(beta), problem="group:S3")
         network = new_network(config, LabTask.of("group:S3", 4, "tree"))
-        found.append(first_signal(config, network, batches=8))
-    assert found[0].mass == pytest.approx(1 / 7, abs=0.05)
-    assert found[1].mass > 2 * found[0].mass
-    assert all(np.isfinite([signal.signal, signal.noise]).all() for signal in found)
+        signals.append(first_signal(config, network, batches=8))
+    assert signals[0].mass == pytest.approx(1 / 7, abs=0.05)
+    assert signals[1].mass > 2 * signals[0].mass
+    assert all(np.isfinite([signal.signal, signal.noise]).all() for signal in signals)
 
 
 def test_attention_that_is_kept_uniform():
     """All else is trained, queries and keys stay 0; one operand then has more pull than two at once."""
-    found = {}
+    signals = {}
     for framework in ("cot", "tree"):
         shape = Shape(width=16, hidden=32, heads=2, layers=1)
         config = small(framework, shape=shape, problem="group:S3", steps=100)
-        found[framework] = pull_on_uniform_attention(config, batches=8)
-    assert found["tree"].mass == pytest.approx(1 / 7)  # seven rows, all alike
-    assert found["cot"].signal > 3 * found["cot"].noise
-    assert found["cot"].signal > found["tree"].signal
+        signals[framework] = pull_on_uniform_attention(config, batches=8)
+    assert signals["tree"].mass == pytest.approx(1 / 7)  # seven rows, all alike
+    assert signals["cot"].signal > 3 * signals["cot"].noise
+    assert signals["cot"].signal > signals["tree"].signal
 
 
 def test_the_first_gradient_is_that_of_finite_differences():
@@ -164,22 +164,22 @@ def test_the_first_gradient_is_that_of_finite_differences():
     config = small("scan", shape=msgspec.structs.replace(handed(0.0), heads=1), problem="group:S3", batch=16)
     task = LabTask.of("group:S3", 4, "scan")
     network = new_network(config, task)
-    found = first_signal(config, network, batches=1)
-    part = training_batch(task, config, config.steps)
-    places = PlaceTable(task, "none").at(torch.from_numpy(part.steps))
+    measured = first_signal(config, network, batches=1)
+    batch = training_batch(task, config, config.steps)
+    places = PlaceTable(task, "none").at(torch.from_numpy(batch.steps))
 
     def loss(nudge):
         with torch.no_grad():
             network.layers[0].attention.beta.fill_(nudge)
-            seen = network(torch.from_numpy(part.tokens), places)
+            stream = network(torch.from_numpy(batch.tokens), places)
             return (
-                cross_entropy(network.logits(seen).mT, torch.from_numpy(part.targets[:, 0]), reduction="none")
+                cross_entropy(network.logits(stream).mT, torch.from_numpy(batch.targets[:, 0]), reduction="none")
                 .sum(1)
                 .numpy()
             )
 
-    slope = (loss(0.01) - loss(-0.01)) / 0.02 / (part.operands[:, 0] >= 0).sum(axis=(1, 2))
-    assert found.signal == pytest.approx(-slope.mean(), rel=0.02, abs=1e-6)
+    slope = (loss(0.01) - loss(-0.01)) / 0.02 / (batch.operands[:, 0] >= 0).sum(axis=(1, 2))
+    assert measured.signal == pytest.approx(-slope.mean(), rel=0.02, abs=1e-6)
 
 
 @pytest.mark.parametrize("framework", ["direct", "cot", "tree", "scan", "looped"])
@@ -225,7 +225,7 @@ def test_each_operand_has_the_best_of_its_heads(mass, best):
 
 def writing(framework, step):
     trained = untrained(framework, length=8)
-    rows, pointers = _writing(trained, trained.task.states(drawn(trained, 1))[0], step)
+    rows, pointers = _writing(trained, trained.task.states(judged_words(trained, 1))[0], step)
     assert (pointers == trained.task.pointers[step, : len(rows)]).all()
     return np.flatnonzero(rows).tolist()
 

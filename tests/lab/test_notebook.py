@@ -11,14 +11,14 @@ NOTEBOOK = Path(__file__).parents[2] / "examples" / "train_a_tree.ipynb"
 def test_the_notebook_trains_and_shows():
     """Numbers depend on the machine, so that only what comes out is compared, and what does not depend on training."""
     cells = [c for c in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"] if c["cell_type"] == "code"]
-    space, told = {}, []
+    space, outputs = {}, []
     for cell in cells:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile("".join(cell["source"]), "cell", "exec"), space)
-        told.append((printed.getvalue(), "".join("".join(output["text"]) for output in cell["outputs"])))
-    assert [now for now, _ in told[:2]] == [shown for _, shown in told[:2]]
+        outputs.append((printed.getvalue(), "".join("".join(output["text"]) for output in cell["outputs"])))
+    assert [now for now, _ in outputs[:2]] == [shown for _, shown in outputs[:2]]
     assert space["run"].right > 0.98
     assert space["seen"].best > 4 * space["seen"].uniform
-    assert "3 steps" in told[3][0]
-    assert "3 steps" in told[3][1]
+    assert "3 steps" in outputs[3][0]
+    assert "3 steps" in outputs[3][1]

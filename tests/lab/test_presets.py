@@ -22,21 +22,21 @@ def config(framework="tree", **more):
 @pytest.fixture
 def judged(monkeypatch):
     """(length, words, stream) of every accuracy that is asked for beside the run's own, and what it was."""
-    seen, accuracy = [], judging.accuracy
+    recorded, accuracy = [], judging.accuracy
 
     def spy(trained, count, *, stream, **more):
-        found = accuracy(trained, count, stream=stream, **more)
-        seen.append(((trained.length, count, stream), found.right))
-        return found
+        result = accuracy(trained, count, stream=stream, **more)
+        recorded.append(((trained.length, count, stream), result.right))
+        return result
 
     monkeypatch.setattr(judging, "accuracy", spy)
-    return seen
+    return recorded
 
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """Every run has converged at its first look."""
-    monkeypatch.setattr(training.Trainer, "look", lambda *_: 1.0)
+    """Every run has converged at its first evaluation."""
+    monkeypatch.setattr(training.Trainer, "evaluate", lambda *_: 1.0)
     monkeypatch.setattr(training, "JUDGED", 10)
 
 
@@ -55,7 +55,7 @@ def test_longer_words_are_twice_and_four_times_as_long(framework, judged):
     result = run_cell(SweepCell("main", config(framework, converged=0.995), ("longer",)))
     assert (result["ended"], result["steps"]) == ("converged", 2)
     assert result.keys() == RUN | {"longer"}
-    assert [asked for asked, _ in judged] == [(8, 100, Stream.judging), (16, 100, Stream.judging)]
+    assert [arguments for arguments, _ in judged] == [(8, 100, Stream.judging), (16, 100, Stream.judging)]
     assert result["longer"] == {"8": judged[0][1], "16": judged[1][1]}
 
 

@@ -244,8 +244,8 @@ def test_a_network_of_as_many_operands_learns(system):
     assert run.trained.network.fetches == run.trained.task.fetches == (2 if system.edits else 3)
     assert run.progress.history[-1].loss < run.progress.history[0].loss
     assert run.to_json()["chance"] < 1
-    seen = operand_attention(run.trained, seed=0)
-    assert 0 < seen.best <= 1
+    attention = operand_attention(run.trained, seed=0)
+    assert 0 < attention.best <= 1
     assert waiting(run.trained, seed=0) is None  # of a tree alone
     assert (right_by_level(run.trained, seed=0) is None) == system.edits
 
@@ -257,9 +257,9 @@ def test_a_view_says_whether_the_answer_is_right_and_letters_accept_nothing():
     system = System("01", same, answer=same)
     config = config_of(system, 2, steps=100, evaluate_every=50)
     trained = train(config, program=program_problem(system)).trained
-    seen = view_of(trained, "01")
-    assert seen.remarks == ("A trained model: the answer is 0 1, and it is right.",)
-    assert "neither accepted nor rejected" in text_of(seen.panels[0])
+    view = view_of(trained, "01")
+    assert view.remarks == ("A trained model: the answer is 0 1, and it is right.",)
+    assert "neither accepted nor rejected" in text_of(view.panels[0])
     new = Trained(trained.task, new_network(config, trained.task), config)
     assert any("it is wrong" in view_of(new, word).remarks[0] for word in ("00", "01", "10", "11"))
 
@@ -269,28 +269,28 @@ def test_an_answer_of_several_slots_is_right_if_all_are(monkeypatch):
     config = config_of(system, 4)
     task = config.task_of(program_problem(system))
     trained = Trained(task, new_network(config, task), config)
-    drawn = words(task.source, 50, 4, 0, Stream.judging)
-    true = task.answers(drawn)
+    judged_words = words(task.source, 50, 4, 0, Stream.judging)
+    true = task.answers(judged_words)
     for wrong, right in ((None, 1.0), (0, 0.0), (3, 0.0)):
-        said = true.copy()
+        answers = true.copy()
         if wrong is not None:
-            said[:, wrong] = (said[:, wrong] + 1) % task.mask
-        monkeypatch.setattr("unmask.lab.trained_model.canvases", lambda _, said=said: iter([said]))
+            answers[:, wrong] = (answers[:, wrong] + 1) % task.mask
+        monkeypatch.setattr("unmask.lab.trained_model.canvases", lambda _, answers=answers: iter([answers]))
         assert accuracy(trained, 50, seed=0, stream=Stream.judging).right == right
 
 
 def test_random_masking_of_a_program_that_writes_once():
     config = config_of(palindrome(), 4, objective="masking")
     task = config.task_of(program_problem(palindrome()))
-    part = training_batch(task, config, 0)
-    hidden = part.tokens[:, 4:] == task.mask
+    batch = training_batch(task, config, 0)
+    hidden = batch.tokens[:, 4:] == task.mask
     assert hidden.any()
-    assert (part.targets[:, 0, 4:][hidden] < task.mask).all()
-    predictor = TrainedPredictor(Trained(task, new_network(config, task), config), part.tokens[:, :4])
-    assert predictor.logits(part.tokens[:, 4:]).shape == (32, 10, 6)
+    assert (batch.targets[:, 0, 4:][hidden] < task.mask).all()
+    predictor = TrainedPredictor(Trained(task, new_network(config, task), config), batch.tokens[:, :4])
+    assert predictor.logits(batch.tokens[:, 4:]).shape == (32, 10, 6)
     direct = config_of(rule_110(2), 4, framework="direct")
     task = direct.task_of(program_problem(rule_110(2)))
-    TrainedPredictor(Trained(task, new_network(direct, task), direct), part.tokens[:, :4])  # writes once, in one step
+    TrainedPredictor(Trained(task, new_network(direct, task), direct), batch.tokens[:, :4])  # writes once, in one step
 
 
 def test_what_is_rewritten_is_not_masked_nor_sampled():

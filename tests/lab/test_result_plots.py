@@ -56,23 +56,23 @@ def test_every_plot_is_shown_under_a_table():
 
 
 def test_a_bar_reaches_from_the_smallest_to_the_largest():
-    drawn = plot("<t>", powers("x", [1, 4]), shares("y"), [Series("s", (Point(2, 0.5, ends=(0.0, 1.0)),))])
-    (low, high) = re.search(r'<path d="M[\d.]+ ([\d.]+)V([\d.]+)" stroke="#0072b2"/>', drawn).groups()
+    svg = plot("<t>", powers("x", [1, 4]), shares("y"), [Series("s", (Point(2, 0.5, ends=(0.0, 1.0)),))])
+    (low, high) = re.search(r'<path d="M[\d.]+ ([\d.]+)V([\d.]+)" stroke="#0072b2"/>', svg).groups()
     assert float(low) > float(high)
-    assert "&lt;t&gt;" in drawn
+    assert "&lt;t&gt;" in svg
 
 
 def test_numbers_stand_above_their_labels():
     lines = [Series(name, (Point(2, 0.5), Point(4, 0.75))) for name in "abcde"]
-    drawn = plot("t", powers("x", [1, 4]), shares("y"), lines)
-    assert {x for *_, x, _ in marks(drawn)} == {labels(drawn)["2"], labels(drawn)["4"]}
+    svg = plot("t", powers("x", [1, 4]), shares("y"), lines)
+    assert {x for *_, x, _ in marks(svg)} == {labels(svg)["2"], labels(svg)["4"]}
 
 
 def test_series_stand_apart_around_a_name():
     lines = [Series(name, (Point(1, 0.5),)) for name in "abc"]
-    drawn = plot("t", names("x", ["one", "two"]), shares("y"), lines)
-    left, middle, right = [x for *_, x, _ in marks(drawn)]
-    assert left < middle == labels(drawn)["two"] < right
+    svg = plot("t", names("x", ["one", "two"]), shares("y"), lines)
+    left, middle, right = [x for *_, x, _ in marks(svg)]
+    assert left < middle == labels(svg)["two"] < right
     assert middle - left == pytest.approx(right - middle)
 
 
@@ -84,33 +84,33 @@ def test_no_two_series_look_alike():
 
 def test_a_mark_that_is_covered_is_larger():
     lines = [Series(name, (Point(1, 0.5),)) for name in "ab"]
-    drawn = plot("t", powers("x", [1, 4]), shares("y"), lines)
-    below, above = (float(scale) for scale in re.findall(r"translate\([1-9][^)]*\) scale\(([\d.]+)\)", drawn))
+    svg = plot("t", powers("x", [1, 4]), shares("y"), lines)
+    below, above = (float(scale) for scale in re.findall(r"translate\([1-9][^)]*\) scale\(([\d.]+)\)", svg))
     assert below > above == 1
 
 
 def test_a_panel_of_nothing_says_so():
     across = powers("x", [1, 4])
     one = PlotPanel("full", (Series("s", (Point(1, 0.5),)), level("chance", across, 0.5)))
-    drawn = panels(
+    svg = panels(
         "t", across, shares("y"), [[one, PlotPanel("empty", (level("chance", across, 0.5),))]], size=(100, 100)
     )
-    assert drawn.count("not run") == 1
-    assert drawn.count(">chance<") == 1
+    assert svg.count("not run") == 1
+    assert svg.count(">chance<") == 1
 
 
 def test_chance_stands_beside_what_is_right():
-    drawn = PLOTS["main"]([cell("main", "tree", 0, ran(0.5, chance=0.5), problem="group:Z2")])
-    ((*_, y),) = marks(drawn)
-    line = re.search(r'points="[\d.]+,([\d.]+) [\d.]+,([\d.]+)"[^>]*stroke="#c8c8c8"', drawn)
+    svg = PLOTS["main"]([cell("main", "tree", 0, ran(0.5, chance=0.5), problem="group:Z2")])
+    ((*_, y),) = marks(svg)
+    line = re.search(r'points="[\d.]+,([\d.]+) [\d.]+,([\d.]+)"[^>]*stroke="#c8c8c8"', svg)
     assert float(line[1]) == float(line[2]) == y
 
 
 def test_direct_stands_in_both_panels():
     """It is trained with aux alone; without aux it would be the same, at the lengths that were run so."""
     direct = [cell("main", "direct", 0, ran(0.2), length=n, shape={"aux": True}) for n in (8, 16)]
-    drawn = PLOTS["main"]([*direct, cell("main", "cot", 0, ran(1.0))])
-    assert len(marks(drawn)) == 4
+    svg = PLOTS["main"]([*direct, cell("main", "cot", 0, ran(1.0))])
+    assert len(marks(svg)) == 4
 
 
 def test_the_slope_of_the_first_gradients():
@@ -132,12 +132,12 @@ def test_no_slope_of_what_may_be_zero(pulls):
 
 def test_what_is_not_above_zero_is_hollow_at_the_lower_edge():
     cells = [*pulled("cot", lambda mass: (mass, mass)), *pulled("tree", lambda mass: (mass, -1e-9), masses=(0.25,))]
-    drawn = PLOTS["signal"](cells)
-    edge = max(y for *_, y in marks(drawn))
-    assert [y for _, colour, _, y in marks(drawn) if colour == "white"] == [edge]
-    assert "a seed is not above 0" in drawn
-    assert "2⁻⁴" in drawn
-    assert "2⁻⁵" not in drawn
+    svg = PLOTS["signal"](cells)
+    edge = max(y for *_, y in marks(svg))
+    assert [y for _, colour, _, y in marks(svg) if colour == "white"] == [edge]
+    assert "a seed is not above 0" in svg
+    assert "2⁻⁴" in svg
+    assert "2⁻⁵" not in svg
     assert "a seed is not above 0" not in PLOTS["signal"](CELLS)
 
 

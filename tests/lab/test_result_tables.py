@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from lab_findings import facts, findings
 
+from unmask.errors import FolderError
 from unmask.lab.presets import preset
 from unmask.lab.result_plots import write_report
 from unmask.lab.result_rows import Spread, rows_of
@@ -142,11 +143,13 @@ def test_other_rates_are_counted_by_what_failed():
         cell("rates", "cot", 0, learned, rate=0.004),
         cell("rates", "looped", 0, learned, rate=0.001),
     ]
-    said = findings(cells)
-    assert "0 of 1 runs are learned where a configuration fails in every seed." in said
-    assert "in some seeds" not in said
-    said = findings([*cells, cell("rates", "cot", 1, failed, rate=0.004), cell("rates", "cot", 1, learned, rate=0.001)])
-    assert "1 of 1 runs are learned where a configuration fails in some seeds." in said
+    lines = findings(cells)
+    assert "0 of 1 runs are learned where a configuration fails in every seed." in lines
+    assert "in some seeds" not in lines
+    lines = findings(
+        [*cells, cell("rates", "cot", 1, failed, rate=0.004), cell("rates", "cot", 1, learned, rate=0.001)]
+    )
+    assert "1 of 1 runs are learned where a configuration fails in some seeds." in lines
     assert "Other rates" not in findings(cells[:5])
 
 
@@ -155,20 +158,20 @@ def test_facts_are_counted():
     made_by = {"unmask": "0.2.0", "instructions": "AVX2"}
     results = [ran(1.0, 580.0, made_by=made_by), ran(1.0), ran(1.0)]
     cells = [{"key": c.key, **c.to_json(), "result": r} for c, r in zip(preset("quick"), results, strict=False)]
-    said = facts(cells)
-    assert "3 cells: 3 training runs, and 0 measurements of a gradient. They took 10 CPU minutes." in said
-    assert "`quick` 3 of 20 in 10 CPU minutes, `paper` 0 of" in said
-    assert said.endswith("1 cells were made by unmask 0.2.0, instructions AVX2; 2 do not record it.")
+    lines = facts(cells)
+    assert "3 cells: 3 training runs, and 0 measurements of a gradient. They took 10 CPU minutes." in lines
+    assert "`quick` 3 of 20 in 10 CPU minutes, `paper` 0 of" in lines
+    assert lines.endswith("1 cells were made by unmask 0.2.0, instructions AVX2; 2 do not record it.")
     assert "made by" not in facts(CELLS)
 
 
 def test_findings_are_counted():
-    said = findings(CELLS)
-    assert "**N = 16, with aux**, runs that converged: tree 1 of 2 (S3 1/2)." in said
-    assert "tree 1.6e-02" not in said  # no other framework beside it
-    assert "right in passes: threshold 0.9 (2.0), oracle (4.0)" in said
-    assert "Uniform unmasking** is within 0.244 of its exact law for 2 predictors" in said
-    assert "**Fewer steps, S3, N = 16, without aux**, runs that converged: cot in 8 2 of 3; scan in 3 0 of 1." in said
+    lines = findings(CELLS)
+    assert "**N = 16, with aux**, runs that converged: tree 1 of 2 (S3 1/2)." in lines
+    assert "tree 1.6e-02" not in lines  # no other framework beside it
+    assert "right in passes: threshold 0.9 (2.0), oracle (4.0)" in lines
+    assert "Uniform unmasking** is within 0.244 of its exact law for 2 predictors" in lines
+    assert "**Fewer steps, S3, N = 16, without aux**, runs that converged: cot in 8 2 of 3; scan in 3 0 of 1." in lines
     assert findings([]) is None
 
 
@@ -179,3 +182,7 @@ def test_a_folder_is_written(tmp_path):
     page = (tmp_path / "table.md").read_text()
     assert "broken: ProblemError: no" in page
     assert "GELU" not in page  # not run, not shown
+    assert write_report(tmp_path) == written  # its own files are replaced
+    (tmp_path / "layers.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>')
+    with pytest.raises(FolderError, match=r"layers\.svg exists and is not an earlier output"):
+        write_report(tmp_path)

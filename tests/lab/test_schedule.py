@@ -8,10 +8,10 @@ from lab.small import small
 from unmask.lab.settings import Config
 from unmask.lab.trained_model import Trained
 from unmask.lab.training import Trainer, new_network, new_optimizer, rate_factor
-from unmask.lab.training_batches import Scored
+from unmask.lab.training_batches import NetworkWithLoss
 
 
-class Scaled(Scored):
+class Scaled(NetworkWithLoss):
     """A loss that is `scale` times as large."""
 
     def __init__(self, network, scale):

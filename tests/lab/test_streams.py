@@ -17,7 +17,7 @@ from unmask.lab.training import train
 from .test_trained_model import untrained
 
 USES = {
-    "planners": lambda trained: measure_samplers(trained, count=3, seed=0, among="oracle".__eq__),
+    "planners": lambda trained: measure_samplers(trained, count=3, seed=0, include="oracle".__eq__),
     "operands": lambda trained: operand_attention(trained, seed=0, count=3),
     "waiting": lambda trained: waiting(trained, seed=0, count=3),
     "levels": lambda trained: right_by_level(trained, seed=0, count=3),
@@ -27,10 +27,10 @@ USES = {
 @pytest.fixture
 def draws(monkeypatch):
     """(seed, stream, number) of all words that are drawn."""
-    seen = []
+    recorded = []
     draw = drawing.generator
-    monkeypatch.setattr(drawing, "generator", lambda *asked: seen.append(asked) or draw(*asked))
-    return seen
+    monkeypatch.setattr(drawing, "generator", lambda *arguments: recorded.append(arguments) or draw(*arguments))
+    return recorded
 
 
 def numbers(draws, stream):
@@ -40,9 +40,9 @@ def numbers(draws, stream):
 def test_seed_stream_and_number_all_tell_words_apart():
     algebra = LabTask.of("group:S3", 8, "tree").source
     assert len(Stream) == len({int(stream) for stream in Stream}) == 6
-    asked = [(0, stream, number) for stream in Stream for number in (0, 1, 2, 16)] + [(1, Stream.training, 0)]
-    drawn = [words(algebra, 20, 8, *which) for which in asked]
-    assert all((left != right).any() for left, right in combinations(drawn, 2))
+    addresses = [(0, stream, number) for stream in Stream for number in (0, 1, 2, 16)] + [(1, Stream.training, 0)]
+    batches = [words(algebra, 20, 8, *address) for address in addresses]
+    assert all((left != right).any() for left, right in combinations(batches, 2))
     assert (words(algebra, 20, 8, 0, Stream.judging, 2) == words(algebra, 20, 8, 0, Stream.judging, 2)).all()
 
 

@@ -32,13 +32,13 @@ def test_a_sweep_on_a_scheduler_by_address(scheduler, tmp_path):
     """A cell that fails leaves the others; what is done is not done again, and what failed is."""
     results = Results(tmp_path / "results")
     cells = [cell("tree"), cell("cot", problem="group:Q8"), cell("scan")]
-    done = list(sweep(cells, results, scheduler=scheduler))
-    assert {d.cell.key for d in done} == {c.key for c in cells}
-    assert [results.done(c) for c in cells] == [True, False, True]
-    kept = {c["key"]: c for c in read_results(results.folder / "results.json")}
-    assert "'Q8' is not the name of a group" in kept[cells[1].key]["error"]
-    assert kept[cells[0].key]["result"]["steps"] == 4
-    assert kept[cells[0].key]["config"]["framework"] == "tree"
+    finished = list(sweep(cells, results, scheduler=scheduler))
+    assert {d.cell.key for d in finished} == {c.key for c in cells}
+    assert [results.is_done(c) for c in cells] == [True, False, True]
+    stored = {c["key"]: c for c in read_results(results.folder / "results.json")}
+    assert "'Q8' is not the name of a group" in stored[cells[1].key]["error"]
+    assert stored[cells[0].key]["result"]["steps"] == 4
+    assert stored[cells[0].key]["config"]["framework"] == "tree"
     assert [d.cell.key for d in sweep(cells, results, scheduler=scheduler)] == [cells[1].key]
 
 
@@ -166,8 +166,8 @@ def test_an_error_takes_no_results_place(tmp_path):
     results.make()
     for outcome in ({"error": "no"}, {"result": {"right": 1.0}}, {"error": "no"}):
         results.keep(cell(), outcome)
-    (kept,) = read_results(tmp_path / "results.json")
-    assert kept["result"] == {"right": 1.0}
+    (stored,) = read_results(tmp_path / "results.json")
+    assert stored["result"] == {"right": 1.0}
 
 
 @pytest.mark.parametrize("text", ["", "5", "{}", '{"key": "k", "table": "t", "config": {}, "result": null}', "\udcff"])
@@ -176,7 +176,7 @@ def test_a_cell_that_is_damaged(tmp_path, text):
     results.make()
     path = tmp_path / "cells" / f"{cell().key}.json"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    for use in (lambda: results.done(cell()), results.assemble):
+    for use in (lambda: results.is_done(cell()), results.assemble):
         with pytest.raises(LabError, match="is damaged; remove it to run its cell again"):
             use()
     (tmp_path / "results.json").write_text('{"format": "unmask-lab/1", "cells": [{}]}')

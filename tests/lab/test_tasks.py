@@ -71,8 +71,8 @@ def test_the_loop_is_that_of_the_compiled_model(problem, length):
         trace = run_word(model, word, record=True)
         columns = [i for i, name in enumerate(trace.registers["model"]) if name.startswith("product:")]
         for t in range(model.steps):
-            held = trace.activations[f"steps.{t}.model.layers.1.residual"][: length + 1, columns]
-            assert (held.argmax(axis=1) == states[t + 1, : length + 1]).all()
+            contents = trace.activations[f"steps.{t}.model.layers.1.residual"][: length + 1, columns]
+            assert (contents.argmax(axis=1) == states[t + 1, : length + 1]).all()
 
 
 def scan_program(problem, length):
@@ -110,8 +110,8 @@ def test_the_scan_is_that_of_a_compiled_program(problem, length):
     for word, elements in zip(*drawn(problem, length), strict=True):
         states = task.states(elements[None])[0, 1:, length:]
         assert (states[0] == elements).all()
-        apart = " ".join(automaton.tokens[token] for token in automaton.token_ids(word))
-        for t, canvas in enumerate(run_word(model, apart).canvas_symbols, start=1):
+        spaced_word = " ".join(automaton.tokens[token] for token in automaton.token_ids(word))
+        for t, canvas in enumerate(run_word(model, spaced_word).canvas_symbols, start=1):
             assert canvas[-length:] == [task.vocabulary[s] for s in states[t]]
 
 
@@ -146,14 +146,14 @@ def test_more_factors_take_fewer_steps(framework, factors, steps):
                 fetched = range(first, (first if last == NO_OPERAND else last) - 1, -span)
                 assert 0 < len(fetched) < factors
                 assert all(place >= length for place in fetched)
-                held = states[:, t, [*reversed(fetched), row]]
-                assert (states[:, t + 1, row] == task.answers(held)[:, 0]).all()
+                contents = states[:, t, [*reversed(fetched), row]]
+                assert (states[:, t + 1, row] == task.answers(contents)[:, 0]).all()
 
 
 def test_two_factors_are_those_of_the_compiled_models():
     for framework in ("cot", "scan"):
-        plain, said = LabTask.of("group:S3", 9, framework), LabTask.of("group:S3", 9, framework, 2)
-        assert (plain.pointers == said.pointers).all()
+        plain, explicit = LabTask.of("group:S3", 9, framework), LabTask.of("group:S3", 9, framework, 2)
+        assert (plain.pointers == explicit.pointers).all()
         assert (plain.pointers[..., 1] == NO_OPERAND).all()
     with pytest.raises(UnmaskError, match="a step of tree multiplies two factors, not 3; use cot or scan"):
         LabTask.of("group:S3", 9, "tree", 3)
@@ -164,16 +164,16 @@ def test_a_row_is_the_product_of_what_it_holds_and_fetches(framework):
     """The pointers are the only way in which a new symbol comes about."""
     task = LabTask.of("group:S3", 8, framework)
     states = task.states(words(task.source, 10, 8, 0, Stream.training))
-    held = np.where(states == task.pad, task.source.identity, states)
+    contents = np.where(states == task.pad, task.source.identity, states)
     for t in range(task.layout.steps):
         for row, (left, right) in enumerate(task.pointers[t]):
-            before, after = held[:, t], held[:, t + 1, row]
+            before, after = contents[:, t], contents[:, t + 1, row]
             if left == NO_OPERAND:
                 assert (after == before[:, row]).all()
             elif right != NO_OPERAND:
-                ready = (before[:, left] < task.source.size) & (before[:, right] < task.source.size)
-                factors = before[ready, left], before[ready, right]
-                assert (after[ready] == task.source.table[factors]).all()
+                both_written = (before[:, left] < task.source.size) & (before[:, right] < task.source.size)
+                factors = before[both_written, left], before[both_written, right]
+                assert (after[both_written] == task.source.table[factors]).all()
             elif t == 0:
                 assert (after == before[:, left]).all()
             else:

@@ -27,7 +27,7 @@ def untrained(framework, **more):
     return Trained(task, new_network(config, task).eval(), config)
 
 
-def drawn(trained, count=6):
+def judged_words(trained, count=6):
     return words(trained.task.source, count, trained.length, 0, Stream.judging)
 
 
@@ -40,27 +40,27 @@ class Right(torch.nn.Module):
         self.shape = Shape()
         self.nothing = torch.nn.Parameter(torch.zeros(1))
 
-    def forward(self, tokens, places, watch=None, past=None, asked=EVERY_ROW):  # noqa: ARG002
+    def forward(self, tokens, places, watch=None, past=None, needed_rows=EVERY_ROW):  # noqa: ARG002
         if self.task.causal and past is not None and past.rows:
             tokens = torch.cat([self.kept, tokens], dim=1)
         self.kept = tokens
         states = self.task.states(tokens[:, : self.task.length].numpy())
         if self.task.causal:
-            said = np.roll(states[:, -1], -1, axis=1)[:, : tokens.shape[1]]
+            next_symbols = np.roll(states[:, -1], -1, axis=1)[:, : tokens.shape[1]]
         else:
             step = [
                 np.argmax((s[:, : tokens.shape[1]] == t).all(axis=1))
                 for s, t in zip(states, tokens.numpy(), strict=True)
             ]
-            said = states[np.arange(len(states)), np.minimum(np.array(step) + 1, states.shape[1] - 1)]
+            next_symbols = states[np.arange(len(states)), np.minimum(np.array(step) + 1, states.shape[1] - 1)]
         if self.wrong_slot is not None:
-            said = said.copy()
-            said[:, self.wrong_slot] = (said[:, self.wrong_slot] + 1) % self.task.source.size
-        symbols = torch.nn.functional.one_hot(torch.from_numpy(said), len(self.task.vocabulary))
-        return symbols[:, asked].double() * 20 - 10
+            next_symbols = next_symbols.copy()
+            next_symbols[:, self.wrong_slot] = (next_symbols[:, self.wrong_slot] + 1) % self.task.source.size
+        symbols = torch.nn.functional.one_hot(torch.from_numpy(next_symbols), len(self.task.vocabulary))
+        return symbols[:, needed_rows].double() * 20 - 10
 
-    def logits(self, seen):
-        return seen
+    def logits(self, stream):
+        return stream
 
 
 @pytest.mark.parametrize("framework", ["direct", "cot", "tree", "scan"])
@@ -68,9 +68,9 @@ def test_the_loops_of_compiled_models_run_it(framework):
     """A network that is right step by step leaves the true canvases; one that is wrong in the last row is not."""
     trained = untrained(framework, length=5)
     right = Trained(trained.task, Right(trained.task), trained.config)
-    medium = NetworkMedium(right, drawn(trained))
+    medium = NetworkMedium(right, judged_words(trained))
     assert isinstance(medium, Medium)
-    states = trained.task.states(drawn(trained))[:, 1:, trained.length :]
+    states = trained.task.states(judged_words(trained))[:, 1:, trained.length :]
     for t, canvas in enumerate(canvases(medium)):
         assert (canvas == states[:, t, : canvas.shape[1]]).all()
     assert medium.passes == trained.steps
@@ -83,15 +83,15 @@ def test_the_loops_of_compiled_models_run_it(framework):
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_word_is_answered_alike_alone_and_among_others(framework):
     trained = untrained(framework)
-    together, _ = last_symbols(trained, drawn(trained))
-    alone = [last_symbols(trained, word[None])[0][0] for word in drawn(trained)]
+    together, _ = last_symbols(trained, judged_words(trained))
+    alone = [last_symbols(trained, word[None])[0][0] for word in judged_words(trained)]
     assert together.tolist() == alone
 
 
 def test_a_tree_writes_a_slot_once():
     trained = untrained("tree", length=8)
     before = np.full((6, 7), trained.task.mask)
-    for canvas in canvases(NetworkMedium(trained, drawn(trained))):
+    for canvas in canvases(NetworkMedium(trained, judged_words(trained))):
         assert (canvas[before != trained.task.mask] == before[before != trained.task.mask]).all()
         before = canvas
 
@@ -99,17 +99,18 @@ def test_a_tree_writes_a_slot_once():
 def test_longer_words_by_the_same_weights():
     trained = untrained("tree").at_length(8)
     assert trained.padding == 7
-    assert last_symbols(trained, drawn(trained))[0].shape == (6, 1)
+    assert last_symbols(trained, judged_words(trained))[0].shape == (6, 1)
 
 
 def test_planners_on_a_trained_predictor():
     """One layer, random masking: the oracle and a threshold are right in two passes, all at once is a guess."""
     shape = Shape(width=16, hidden=32, heads=2, layers=1, beta=4.0, encoding="none")
     run = train(small(shape=shape, objective="masking", steps=300, evaluate_every=300))
-    assert isinstance(TrainedPredictor(run.trained, drawn(run.trained)), Predictor)
+    assert isinstance(TrainedPredictor(run.trained, judged_words(run.trained)), Predictor)
     asked = ("oracle", "threshold 0.9", "confidence k=4", "uniform k=1")
     found = {
-        entry["planner"]: entry for entry in measure_samplers(run.trained, count=200, seed=0, among=asked.__contains__)
+        entry["planner"]: entry
+        for entry in measure_samplers(run.trained, count=200, seed=0, include=asked.__contains__)
     }
     assert found["oracle"]["right"] > 0.97
     assert found["oracle"]["passes"] == 2
@@ -122,7 +123,7 @@ def test_planners_on_a_trained_predictor():
 def test_a_scan_has_no_canvas_that_is_written_once():
     trained = untrained("scan")
     with pytest.raises(SamplerError, match="train the framework tree"):
-        TrainedPredictor(trained, drawn(trained))
+        TrainedPredictor(trained, judged_words(trained))
 
 
 @pytest.mark.parametrize("length", [2, 3, 4, 5, 6])
@@ -144,16 +145,16 @@ def test_the_accuracy_that_the_theorem_predicts():
 
 def rounds(trained):
     """What goes into all layers and what comes out of them, in every loop."""
-    seen, network = [], trained.network
+    loops, network = [], trained.network
     pass_through = network.pass_through
 
     def watched(hidden, *more):
-        seen.append((hidden, pass_through(hidden, *more)))
-        return seen[-1][1]
+        loops.append((hidden, pass_through(hidden, *more)))
+        return loops[-1][1]
 
     network.pass_through = watched
-    said, _ = last_symbols(trained, drawn(trained))
-    return said, seen
+    answers, _ = last_symbols(trained, judged_words(trained))
+    return answers, loops
 
 
 @pytest.mark.parametrize("supervision", ["tokens", "each", "end"])
@@ -161,15 +162,15 @@ def test_what_a_loop_hands_to_the_next(supervision):
     """With symbols between them, what the stream reads out to, embedded anew; else the stream itself."""
     trained = untrained("looped", length=8, supervision=supervision)
     network, places = trained.network, trained.places.at(0)
-    said, seen = rounds(trained)
-    assert len(seen) == trained.steps == 3
+    answers, loops = rounds(trained)
+    assert len(loops) == trained.steps == 3
     with torch.inference_mode():
-        expected = network.embed(torch.from_numpy(trained.task.states(drawn(trained))[:, 0]), places)
-        for given, stream in seen:
-            torch.testing.assert_close(given, expected)
+        expected = network.embed(torch.from_numpy(trained.task.states(judged_words(trained))[:, 0]), places)
+        for loop_input, stream in loops:
+            torch.testing.assert_close(loop_input, expected)
             read_out = network.logits(network.norm(stream)).argmax(dim=-1)
             expected = network.embed(read_out, places) if supervision == "tokens" else stream
-    assert (said == read_out[:, -1].numpy()).all()
+    assert (answers == read_out[:, -1].numpy()).all()
 
 
 def reading(trained, best, tokens, step):
@@ -183,10 +184,10 @@ def test_a_predictor_alone_writes_what_the_exact_order_writes(objective):
     """Whatever it says, and canvas by canvas."""
     trained = untrained("tree", length=8, objective=objective)
     mask = trained.task.mask
-    medium = NetworkMedium(trained, drawn(trained))
+    medium = NetworkMedium(trained, judged_words(trained))
     for best in (mask, 0):
-        taken = [medium.chosen_slots(reading(trained, best, [mask] * 7, step))[0].tolist() for step in range(3)]
-        assert np.array(taken).astype(int).tolist() == [[1, 1, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 1, 0], [0] * 6 + [1]]
+        chosen = [medium.chosen_slots(reading(trained, best, [mask] * 7, step))[0].tolist() for step in range(3)]
+        assert np.array(chosen).astype(int).tolist() == [[1, 1, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 1, 0], [0] * 6 + [1]]
     assert medium.chosen_slots(reading(trained, 0, [1, mask, 1, mask, mask, mask, mask], 0))[0].tolist() == [
         *(False, True, False, True),
         *(False, False, False),
@@ -205,5 +206,5 @@ def test_a_planner_writes_what_is_no_mask():
         mask = trained.task.mask
         best = [0, 1, mask, mask][: trained.padding]
         tokens = [mask, 1, mask, 0][: trained.padding]
-        medium = NetworkMedium(trained, drawn(trained, 1))
+        medium = NetworkMedium(trained, judged_words(trained, 1))
         assert medium.chosen_slots(reading(trained, best, tokens, 0))[0].tolist() == expected

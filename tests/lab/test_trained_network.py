@@ -61,9 +61,9 @@ def test_the_rows_that_are_asked_are_those_of_a_whole_pass(framework):
     tokens = torch.from_numpy(task.states(words(task.source, 3, 6, 0, Stream.training))[:, 0])
     places = PlaceTable(task, "bits").at(0)
     with torch.inference_mode():
-        whole, asked = network(tokens, places), network(tokens, places, asked=task.taught)
+        whole, asked = network(tokens, places), network(tokens, places, needed_rows=task.supervised_rows)
     assert asked.shape[1] == task.layout.padding
-    torch.testing.assert_close(asked, whole[:, task.taught])
+    torch.testing.assert_close(asked, whole[:, task.supervised_rows])
 
 
 def test_a_causal_row_sees_nothing_of_later_ones():

@@ -49,9 +49,9 @@ class Known:
         self.correctness = np.zeros(0)
 
     def logits(self, canvas):
-        sure = np.empty(SLOTS)
-        sure[[*BY_CORRECTNESS]] = np.arange(SLOTS, 0, -1)
-        self.correctness = np.array([np.roll(sure, row) for row in range(len(canvas))])
+        confidence = np.empty(SLOTS)
+        confidence[[*BY_CORRECTNESS]] = np.arange(SLOTS, 0, -1)
+        self.correctness = np.array([np.roll(confidence, row) for row in range(len(canvas))])
         return np.where((canvas == self.mask_id).all(axis=1)[:, None, None], self.first, self.then)
 
 
@@ -59,9 +59,9 @@ def run(name, predictor, rows=1):
     return sample(predictor, dict(compared_samplers(predictor))[name], masks(predictor, rows, SLOTS))
 
 
-def order(done, row=0):
+def order(sampled, row=0):
     """The slots of every pass."""
-    return [set(np.flatnonzero(done.step_map[row] == step + 1).tolist()) for step in range(done.passes[row])]
+    return [set(np.flatnonzero(sampled.step_map[row] == step + 1).tolist()) for step in range(sampled.passes[row])]
 
 
 def in_turns(slots, k):
@@ -91,15 +91,15 @@ def test_the_names():
     ],
 )
 def test_k_slots_a_pass_the_surest_first(name, ranked, k):
-    done = run(f"{name} k={k}", Known())
-    assert order(done) == in_turns(ranked, k)
-    assert done.passes.tolist() == [-(-SLOTS // k)]
+    sampled = run(f"{name} k={k}", Known())
+    assert order(sampled) == in_turns(ranked, k)
+    assert sampled.passes.tolist() == [-(-SLOTS // k)]
 
 
 def test_each_word_has_a_correctness_of_its_own():
-    done = run("learned k=2", Known(), rows=3)
+    sampled = run("learned k=2", Known(), rows=3)
     for row in range(3):
-        assert order(done, row) == in_turns([(slot + row) % SLOTS for slot in BY_CORRECTNESS], 2)
+        assert order(sampled, row) == in_turns([(slot + row) % SLOTS for slot in BY_CORRECTNESS], 2)
 
 
 def test_all_write_the_likeliest_symbol():
@@ -110,12 +110,12 @@ def test_all_write_the_likeliest_symbol():
 
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_uniform_writes_k_slots_of_no_preference(k):
-    known = Known()
-    rule, blank = dict(compared_samplers(known))[f"uniform k={k}"], masks(known, 1, SLOTS)[0]
+    predictor = Known()
+    rule, blank = dict(compared_samplers(predictor))[f"uniform k={k}"], masks(predictor, 1, SLOTS)[0]
     first = []
     for seed in range(700):
         chance = Drawn(np.random.default_rng(seed))
-        first.append(~rule.next(State(blank, blank, known.mask_id), Beliefs(known.first), chance).masked)
+        first.append(~rule.next(State(blank, blank, predictor.mask_id), Beliefs(predictor.first), chance).masked)
     assert (np.sum(first, axis=1) == k).all()
     assert np.mean(first, axis=0) == pytest.approx(np.full(SLOTS, k / SLOTS), abs=0.06)
 
@@ -138,9 +138,9 @@ def test_p2_alone_masks_again_what_it_is_no_longer_sure_of():
     """The surest slot is the least sure one as soon as it is written."""
     doubted = [chance if slot != BY_CHANCE[0] else (0.3, 0.25, 0.25, 0.2) for slot, chance in enumerate(CHANCES)]
     for name in ("p2", "confidence", "margin", "entropy", "learned"):
-        done = run(f"{name} k=1", Known(then=doubted))
-        again = done.histories[2][0] == TRAINED.task.mask
-        first = np.flatnonzero(done.histories[1][0] != TRAINED.task.mask)
+        sampled = run(f"{name} k=1", Known(then=doubted))
+        again = sampled.histories[2][0] == TRAINED.task.mask
+        first = np.flatnonzero(sampled.histories[1][0] != TRAINED.task.mask)
         assert again[first].all() == (name == "p2")
         assert (~again).sum() == 2
 

@@ -77,11 +77,11 @@ def test_two_processes_agree(tmp_path):
     launch += ["--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0", "-m", "unmask"]
     command = [sys.executable, *launch, "lab", "train", "config.json", "--out", "two", "--json", "--device", "cpu"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
+    completed = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
     )
-    assert done.returncode == 0, done.stderr
-    assert len([line for line in done.stdout.splitlines() if line.startswith("{")]) == 1  # one of them speaks
+    assert completed.returncode == 0, completed.stderr
+    assert len([line for line in completed.stdout.splitlines() if line.startswith("{")]) == 1  # one of them speaks
     assert json.loads((tmp_path / "two" / "result.json").read_text())["processes"] == 2
     assert train(config, tmp_path / "one").processes == 1
     one, two = weights(tmp_path / "one"), weights(tmp_path / "two")

@@ -21,17 +21,17 @@ def test_parts_of_a_batch_are_the_batch(framework, objective):
     run = config(framework, objective=objective)
     task = run.task
     whole = training_batch(task, run, 5)
-    parts = [training_batch(task, run, 5, part=part, parts=3) for part in range(3)]
+    parts = [training_batch(task, run, 5, process=process, processes=3) for process in range(3)]
     for name in ("tokens", "steps", "targets", "operands", "weights"):
-        assert (np.concatenate([getattr(part, name) for part in parts]) == getattr(whole, name)).all()
+        assert (np.concatenate([getattr(batch, name) for batch in parts]) == getattr(whole, name)).all()
 
 
 @pytest.mark.parametrize("framework", ["tree", "scan", "direct"])
 def test_a_canvas_teaches_the_next_one(framework):
     run = config(framework)
     task = run.task
-    part = training_batch(task, run, 0)
-    for tokens, step, (targets,) in zip(part.tokens, part.steps, part.targets, strict=True):
+    batch = training_batch(task, run, 0)
+    for tokens, step, (targets,) in zip(batch.tokens, batch.steps, batch.targets, strict=True):
         states = task.states(tokens[None, :8])[0]
         assert (tokens == states[step]).all()
         taught = targets != IGNORED
@@ -43,37 +43,37 @@ def test_a_canvas_teaches_the_next_one(framework):
 def test_operands_are_what_stands_where_a_row_points():
     run = config("tree")
     task = run.task
-    part = training_batch(task, run, 0)
-    asked = part.operands[:, 0] != IGNORED
-    assert (asked == ((part.targets[:, 0] != IGNORED)[..., None] & (task.pointers[0] != NO_OPERAND))).all()
-    words, rows, operands = np.nonzero(asked)
-    assert (part.operands[words, 0, rows, operands] == part.tokens[words, task.pointers[0, rows, operands]]).all()
+    batch = training_batch(task, run, 0)
+    has_operand = batch.operands[:, 0] != IGNORED
+    assert (has_operand == ((batch.targets[:, 0] != IGNORED)[..., None] & (task.pointers[0] != NO_OPERAND))).all()
+    words, rows, operands = np.nonzero(has_operand)
+    assert (batch.operands[words, 0, rows, operands] == batch.tokens[words, task.pointers[0, rows, operands]]).all()
 
 
 def test_a_chain_teaches_all_of_its_steps_at_once():
     run = config("cot")
     task = run.task
-    part = training_batch(task, run, 0)
-    assert part.tokens.shape == (12, 15)
-    assert ((part.targets[:, 0] != IGNORED).sum(axis=1) == 8).all()
-    assert (part.targets[:, 0, 7:-1] == part.tokens[:, 8:]).all()
+    batch = training_batch(task, run, 0)
+    assert batch.tokens.shape == (12, 15)
+    assert ((batch.targets[:, 0] != IGNORED).sum(axis=1) == 8).all()
+    assert (batch.targets[:, 0, 7:-1] == batch.tokens[:, 8:]).all()
 
 
 def test_what_a_loop_is_taught():
     for supervision, taught in (("each", 3 * 10), ("end", 1), ("tokens", 10)):
         run = config("looped", supervision=supervision)
-        part = training_batch(run.task, run, 0)
-        assert ((part.targets != IGNORED).sum(axis=(1, 2)) == taught).all()
+        batch = training_batch(run.task, run, 0)
+        assert ((batch.targets != IGNORED).sum(axis=(1, 2)) == taught).all()
 
 
 def test_random_masking_teaches_what_it_hides():
     run = config("tree", objective="masking")
     task = run.task
-    part = training_batch(task, run, 0)
-    hidden = part.tokens == task.mask
+    batch = training_batch(task, run, 0)
+    hidden = batch.tokens == task.mask
     assert hidden.any(axis=1).all()
-    assert ((part.targets[:, 0] != IGNORED) == hidden).all()
-    assert (part.weights == 1).all()
+    assert ((batch.targets[:, 0] != IGNORED) == hidden).all()
+    assert (batch.weights == 1).all()
 
 
 def test_the_weights_of_masked_slots():

@@ -37,7 +37,7 @@ def test_a_circuit_that_grows_with_the_steps_is_refuted(monkeypatch):
 
 def test_a_conversion_with_more_slots_is_refuted(monkeypatch):
     """The default conversion has one slot more than the packed one."""
-    real = theorem_checks.built
-    monkeypatch.setattr(theorem_checks, "built", lambda _: real("plt_to_mdm"))
+    real = theorem_checks.theorem_with_stem
+    monkeypatch.setattr(theorem_checks, "theorem_with_stem", lambda _: real("plt_to_mdm"))
     with pytest.raises(Refuted, match="slots instead of"):
         theorem_checks.exact_slots(FEW)

@@ -9,7 +9,7 @@ import pytest
 from unmask.playground import request_limits
 from unmask.playground.worker_pool import RequestFailed, SharedAnswers, WorkerPool
 
-from .own_loop import in_own_loop
+from .separate_loop import run_in_separate_loop
 
 CATASTROPHE = {"problem": "(a|a)*b", "word": "a" * 60}  # the model is quick; the oracle, `re` itself, is not
 QUICK = {"problem": "a*", "word": "aa"}
@@ -31,7 +31,7 @@ def with_pool(folder, work):
         finally:
             await pool.end()
 
-    return in_own_loop(everything())
+    return run_in_separate_loop(everything())
 
 
 def test_work_that_takes_too_long_is_stopped_and_the_next_is_answered(tmp_path, monkeypatch):
@@ -199,7 +199,7 @@ def with_work(test, *, holds=lambda _: True):
         work = Work()
         await test(work, SharedAnswers(work, holds))
 
-    in_own_loop(everything())
+    run_in_separate_loop(everything())
 
 
 def asking(shared, count=1, word="aa"):

@@ -31,8 +31,8 @@ class Mixed:
 
     def logits(self, canvas):
         first, second = self.weights
-        shown = np.eye(self.symbols + 1)[canvas].reshape(len(canvas), -1)
-        plain = (np.tanh(shown @ first / 3) @ second).reshape(len(canvas), self.slots, self.symbols)
+        one_hot = np.eye(self.symbols + 1)[canvas].reshape(len(canvas), -1)
+        plain = (np.tanh(one_hot @ first / 3) @ second).reshape(len(canvas), self.slots, self.symbols)
         return np.concatenate([self.sharpness * plain / 4, np.full((*canvas.shape, 1), -np.inf)], axis=-1)
 
 

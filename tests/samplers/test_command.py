@@ -53,9 +53,9 @@ def test_a_function_of_ones_own_is_examined_on_any_problem(unmask, tmp_path):
     common = ("samplers", "group:S3", "--length", 8, "--words", 8, "--budget", "3")
     code, out, err = unmask(*common, "--sampler", f"{file}:generate", "--sampler", "fast-dllm:threshold=0.9", "--json")
     assert (code, err) == (0, "")
-    _, own, fast = json.loads(out)["samplers"]
-    assert own["sampler"].endswith("own.py:generate")
-    (run,) = own["runs"]
+    _, own_planner, fast = json.loads(out)["samplers"]
+    assert own_planner["sampler"].endswith("own.py:generate")
+    (run,) = own_planner["runs"]
     assert (run["passes"], run["right"], run["right_slots"] > 0.5) == (3, 0.0, True)
     assert run["first_wrong"]["sentence"].startswith("slot 4 written while slots 0, 1 were masked")
     assert fast["least"]["passes"] == 3

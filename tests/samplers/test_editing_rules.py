@@ -9,7 +9,7 @@ from samplers.by_formula import Fixed
 from unmask.errors import UnmaskError
 from unmask.samplers.editing_rules import BlockRefinement, DiffusionGemma, JointThreshold, Llada21
 from unmask.samplers.problem_subject import Subject
-from unmask.samplers.sampler_names import EDITING_ZOO, zoo
+from unmask.samplers.sampler_names import EDITING_SAMPLERS, named_samplers
 from unmask.samplers.sampling_loop import masks, sample
 
 
@@ -19,8 +19,8 @@ def subject(request):
 
 
 def passes_and_right(subject, sampler):
-    found = sample(subject.predictor, sampler, subject.blank)
-    return int(found.passes.max()), float(subject.right(found).mean())
+    sampled = sample(subject.predictor, sampler, subject.blank)
+    return int(sampled.passes.max()), float(subject.right(sampled).mean())
 
 
 @pytest.mark.parametrize("length", [4, 8, 16, 32, 24])
@@ -28,11 +28,11 @@ def test_random_symbols_are_right_after_exactly_the_least_number_of_refreshes(le
     subject = Subject.of("group:S3", length, words=16)
     symbols = np.delete(np.arange(len(subject.predictor.vocabulary)), subject.predictor.mask_id)
     canvas = np.random.default_rng(1).choice(symbols, subject.blank.shape)
-    right = []
+    right_words = []
     for _ in range(ceil(log2(length)) + 1):
         canvas = subject.predictor.logits(canvas).argmax(-1)
-        right.append(bool((canvas == subject.expected).all()))
-    assert right == [False] * (ceil(log2(length)) - 1) + [True, True]
+        right_words.append(bool((canvas == subject.expected).all()))
+    assert right_words == [False] * (ceil(log2(length)) - 1) + [True, True]
 
 
 def test_what_one_pass_commits_is_made_right_by_edits_alone(subject):
@@ -101,8 +101,8 @@ def test_the_entropy_bound_accepts_by_rising_entropy():
     """H(0.99) = 0.056, H(0.9) = 0.325, H(0.5) = 0.693: the two surest fit below 0.1 beside the largest of them."""
     predictor, accepted = unsure([0.5, 0.99, 0.9]), []
     for seed in range(200):
-        found = sample(predictor, DiffusionGemma(1, t_max=1.0, t_min=1.0), masks(predictor, 1, 3), seed=seed)
-        accepted.append(found.sequences[0].tolist())
+        sampled = sample(predictor, DiffusionGemma(1, t_max=1.0, t_min=1.0), masks(predictor, 1, 3), seed=seed)
+        accepted.append(sampled.sequences[0].tolist())
     ones = np.mean(accepted, axis=0)
     assert abs(ones[0] - 0.5) < 0.12
     assert ones[1] > 0.95
@@ -115,8 +115,8 @@ def test_the_entropy_bound_accepts_by_rising_entropy():
 
 
 def test_the_names_of_the_zoo_are_read():
-    assert len({entry.make().label for entry in zoo(15, EDITING_ZOO)}) == len(EDITING_ZOO)
-    assert [entry.from_noise for entry in zoo(15, ("llada2.1", "diffusion-gemma"))] == [False, True]
+    assert len({entry.make().label for entry in named_samplers(15, EDITING_SAMPLERS)}) == len(EDITING_SAMPLERS)
+    assert [entry.from_noise for entry in named_samplers(15, ("llada2.1", "diffusion-gemma"))] == [False, True]
     for name in ("llada2.1:num_to_transfer=0", "diffusion-gemma:steps=3", "joint-threshold:editing_threshold=0.5"):
         with pytest.raises(UnmaskError):
-            zoo(15, (name,))
+            named_samplers(15, (name,))

@@ -22,7 +22,7 @@ from unmask.samplers.law_comparison import (
     scripted_law,
 )
 from unmask.samplers.remasking_rules import P2, Remdm
-from unmask.samplers.sampler_names import ZOO, zoo
+from unmask.samplers.sampler_names import DEFAULT_SAMPLERS, named_samplers
 from unmask.samplers.string_law import LawPredictor, law_from_json, read_law
 from unmask.samplers.write_once_rules import Dream, Llada
 
@@ -185,7 +185,7 @@ def test_the_law_of_random_remasking_by_hand(kind, steps, sizes):
 def test_one_slot_per_pass_in_an_order_that_the_draw_does_not_touch_is_exact(kind):
     bench = Bench(law_from_json(DOCUMENTS[kind]), 4)
     for name in ("llada:remasking=random", "llada:block_length=1", "dream:alg=entropy,scheduler=linear"):
-        (result,) = compare_samplers(bench, zoo(4, (name,)), (4,))
+        (result,) = compare_samplers(bench, named_samplers(4, (name,)), (4,))
         assert result.runs[0].distance.exact
         assert result.runs[0].distance.kl == pytest.approx(0, abs=1e-9), name
         assert result.runs[0].distance.tv == pytest.approx(0, abs=1e-9), name
@@ -194,7 +194,7 @@ def test_one_slot_per_pass_in_an_order_that_the_draw_does_not_touch_is_exact(kin
 def test_a_confidence_that_looks_at_the_draw_is_biased_even_then():
     """p(x0) is larger for likelier draws, so that these are written first: not the law, though one per pass."""
     bench = Bench(law_from_json(HMM), 3)
-    (result,) = compare_samplers(bench, zoo(3, ("llada:remasking=low_confidence",)), (3,))
+    (result,) = compare_samplers(bench, named_samplers(3, ("llada:remasking=low_confidence",)), (3,))
     assert result.runs[0].distance.tv > 0.05
 
 
@@ -203,15 +203,17 @@ def test_everything_at_once_is_the_product_of_marginals():
     marginals = bench.predictor.conditionals(np.full((1, 3), bench.predictor.mask_id))[0]
     expected = [np.prod([marginals[i, s] for i, s in enumerate(string)]) for string in product(range(2), repeat=3)]
     for name in ("llada:remasking=low_confidence", "llada:remasking=random", "dream:alg=origin"):
-        (result,) = compare_samplers(bench, zoo(3, (name,)), (1,))
+        (result,) = compare_samplers(bench, named_samplers(3, (name,)), (1,))
         assert result.runs[0].distance.tv == pytest.approx(np.abs(bench.truth - expected).sum() / 2, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", [n for n in ZOO if not n.startswith("p2") and "scheduler=linear" not in n])
+@pytest.mark.parametrize(
+    "name", [n for n in DEFAULT_SAMPLERS if not n.startswith("p2") and "scheduler=linear" not in n]
+)
 def test_a_law_that_is_computed_is_the_law_that_is_sampled(name):
     """Enumerated against draws of the same rule, within their bars."""
     bench = Bench(law_from_json(HMM), 3)
-    entry = zoo(3, (name,))[0]
+    entry = named_samplers(3, (name,))[0]
     sampler = entry.make(2, **SHARPNESS)
     law = exact_law(bench.predictor, sampler, 3)
     assert law.probabilities.sum() == pytest.approx(1)
@@ -269,7 +271,7 @@ def test_all_at_once_misses_what_parity_asks():
     bench = Bench(read_law(Path(__file__).parents[2] / "examples" / "laws" / "even.json"), 3)
     runs = {
         run.steps: run
-        for (result,) in [compare_samplers(bench, zoo(3, ("llada:remasking=random",)), (3, 1))]
+        for (result,) in [compare_samplers(bench, named_samplers(3, ("llada:remasking=random",)), (3, 1))]
         for run in result.runs
     }
     assert runs[1].distance.impossible == pytest.approx(0.5, abs=0.2)

@@ -20,8 +20,8 @@ def test_the_notebook_prints_what_it_shows(name):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile("".join(cell["source"]), "cell", "exec"), space)
-        shown = "".join("".join(output["text"]) for output in cell["outputs"])
-        assert plain(printed.getvalue()) == plain(shown)
+        stored_output = "".join("".join(output["text"]) for output in cell["outputs"])
+        assert plain(printed.getvalue()) == plain(stored_output)
     assert sum(len(cell["outputs"]) for cell in cells) >= 5
 
 

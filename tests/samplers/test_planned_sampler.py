@@ -6,7 +6,7 @@ import pytest
 from samplers.by_formula import Mixed, confident
 from unmask import compile_problem, run_word
 from unmask.errors import PlannerError
-from unmask.samplers import Bench, CompiledPredictor, masks, parse_sampler, sample
+from unmask.samplers import Bench, CompiledPredictor, PlannedSampler, masks, parse_sampler, sample
 from unmask.samplers.law_comparison import compare_samplers
 from unmask.samplers.string_law import law_from_json
 
@@ -38,11 +38,27 @@ def test_the_pass_of_every_slot(name, passes):
 
 def test_the_likeliest_symbols_are_written():
     predictor = Mixed(6, 3)
-    found = sample(predictor, parse_sampler("planner:left-to-right:1").make(), masks(predictor, 2, 6))
-    for before, after in zip(found.histories, found.histories[1:], strict=False):
+    sampled = sample(predictor, parse_sampler("planner:left-to-right:1").make(), masks(predictor, 2, 6))
+    for before, after in zip(sampled.histories, sampled.histories[1:], strict=False):
         written = before != after
         assert (after[written] == predictor.logits(before).argmax(axis=-1)[written]).all()
         assert written.sum(axis=1).tolist() == [1, 1]
+
+
+class EverySlot:
+    """A user's planner that does not look at the masks."""
+
+    def choose(self, situation):
+        return np.ones_like(situation.masked)
+
+
+def test_a_users_planner_cannot_change_slots_that_are_given():
+    predictor = Mixed(4, 3)
+    canvas = np.array([[predictor.mask_id, 2, predictor.mask_id, 0]])
+    sampled = sample(predictor, PlannedSampler(EverySlot(), "every slot"), canvas)
+    assert sampled.passes.tolist() == [1]
+    assert sampled.sequences[0, [1, 3]].tolist() == [2, 0]
+    assert (sampled.sequences != predictor.mask_id).all()
 
 
 @pytest.mark.parametrize(
@@ -63,10 +79,10 @@ def test_planners_agree_with_the_published_rules_of_the_same_kind(planner, publi
 def test_a_run_with_a_planner_and_the_sampler_of_that_planner_write_the_same(name):
     model, words = compile_problem("group:Z2", "mdm", length=4), ["+0 +1 +1 +0", "+1 +1 +1 +0"]
     predictor = CompiledPredictor.of_words(model, words)
-    found = sample(predictor, parse_sampler(f"planner:{name}").make(), masks(predictor, 2, model.padding))
+    sampled = sample(predictor, parse_sampler(f"planner:{name}").make(), masks(predictor, 2, model.padding))
     for row, word in enumerate(words):
         trace = run_word(model, word, planner=name)
-        assert [history[row].tolist() for history in found.histories[1:]] == [c.tolist() for c in trace.canvas]
+        assert [history[row].tolist() for history in sampled.histories[1:]] == [c.tolist() for c in trace.canvas]
 
 
 def test_from_left_to_right_a_law_is_sampled_exactly():

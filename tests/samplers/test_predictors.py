@@ -97,10 +97,10 @@ def test_samplers_on_a_bert_do_what_they_do_on_the_compiled_predictor(unmask, tm
     bert = loaded.bound_to(loaded.tokenizer(list(subject.words)).input_ids)
     assert bert.mask_id == subject.predictor.mask_id
     for sampler, passes in ((FastDllm(0.9), 3), (Llada(4), 4), (Llada(1, scheduler="halving"), 3), (P2(7), 7)):
-        found = sample(bert, sampler, subject.blank)
-        assert subject.right(found).all(), sampler.label
-        assert found.passes.max() == passes
-        assert (found.sequences == sample(subject.predictor, sampler, subject.blank).sequences).all()
+        sampled = sample(bert, sampler, subject.blank)
+        assert subject.right(sampled).all(), sampler.label
+        assert sampled.passes.max() == passes
+        assert (sampled.sequences == sample(subject.predictor, sampler, subject.blank).sequences).all()
     for per_pass, dtype in ((2, np.float32), (2, np.float64), (3, np.float64)):
         ours, theirs = (sample(p, Sorted(per_pass, dtype), subject.blank) for p in (subject.predictor, bert))
         assert all((a == b).all() for a, b in zip(ours.histories, theirs.histories, strict=True))

@@ -12,7 +12,7 @@ from unmask.errors import UnmaskError
 from unmask.samplers.predictors import CompiledPredictor
 from unmask.samplers.problem_comparison import budgets_for, examine
 from unmask.samplers.problem_subject import Order, Subject, dependencies, evenly
-from unmask.samplers.sampler_names import zoo
+from unmask.samplers.sampler_names import named_samplers
 from unmask.samplers.sampling_loop import Sample, sample
 from unmask.samplers.write_once_rules import FastDllm, Llada
 
@@ -23,7 +23,7 @@ def a5():
 
 
 def results(subject, names, budgets):
-    return {result.sampler: result for result in examine(subject, zoo(subject.slots, names), budgets)}
+    return {result.sampler: result for result in examine(subject, named_samplers(subject.slots, names), budgets)}
 
 
 def right(result):

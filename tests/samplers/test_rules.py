@@ -9,17 +9,17 @@ from samplers.by_formula import Fixed, Mixed, confident
 from unmask.errors import UnmaskError
 from unmask.samplers.remasking_rules import P2, Remdm
 from unmask.samplers.rule_interface import Beliefs, State, by_alpha, linear, quotas
-from unmask.samplers.sampler_names import ZOO, parse_sampler, zoo
+from unmask.samplers.sampler_names import DEFAULT_SAMPLERS, named_samplers, parse_sampler
 from unmask.samplers.sampling_loop import masks, sample
 from unmask.samplers.write_once_rules import Dream, EntropyBound, FastDllm, Llada
 
 
 def written(predictor, sampler, slots, seed=0):
     """The slots that each pass writes."""
-    found = sample(predictor, sampler, masks(predictor, 1, slots), seed=seed)
+    sampled = sample(predictor, sampler, masks(predictor, 1, slots), seed=seed)
     return [
         np.flatnonzero(before[0] != after[0]).tolist()
-        for before, after in zip(found.histories, found.histories[1:], strict=False)
+        for before, after in zip(sampled.histories, sampled.histories[1:], strict=False)
     ]
 
 
@@ -82,10 +82,10 @@ def test_llada_random_draws_slots_uniformly():
 
 
 def test_temperature_draws_symbols():
-    found = sample(confident(0.6), Llada(1, temperature=1.0), masks(confident(0.6), 4000, 1))
-    assert 0.57 < (found.sequences == 0).mean() < 0.63
-    found = sample(confident(0.6), Llada(1, temperature=0.5), masks(confident(0.6), 4000, 1))
-    assert abs((found.sequences == 0).mean() - 0.36 / (0.36 + 0.04 * 2)) < 0.03
+    sampled = sample(confident(0.6), Llada(1, temperature=1.0), masks(confident(0.6), 4000, 1))
+    assert 0.57 < (sampled.sequences == 0).mean() < 0.63
+    sampled = sample(confident(0.6), Llada(1, temperature=0.5), masks(confident(0.6), 4000, 1))
+    assert abs((sampled.sequences == 0).mean() - 0.36 / (0.36 + 0.04 * 2)) < 0.03
 
 
 # ------------------------------------------------------------------------------------------------- Dream
@@ -174,8 +174,8 @@ class Regrets:
 
 
 def test_p2_masks_a_written_slot_again():
-    found = sample(Regrets(), P2(3), masks(Regrets(), 1, 3))
-    assert [h[0].tolist() for h in found.histories] == [[2, 2, 2], [0, 2, 2], [0, 0, 2], [0, 0, 0]]
+    sampled = sample(Regrets(), P2(3), masks(Regrets(), 1, 3))
+    assert [h[0].tolist() for h in sampled.histories] == [[2, 2, 2], [0, 2, 2], [0, 0, 2], [0, 0, 0]]
     eager = sample(Regrets(), P2(3, eta=8), masks(Regrets(), 1, 3))
     assert [h[0].tolist() for h in eager.histories] == [[2, 2, 2], [0, 2, 2], [2, 0, 0], [1, 0, 0]]
     assert [(w.step, w.slot, w.before, w.after) for w in eager.writes(0) if w.slot == 0] == [
@@ -210,31 +210,31 @@ def test_p2_asks_a_planner_about_written_slots():
         asked.append((row, x0.tolist()))
         return np.log(np.tile([0.01, 0.99, 1e-300], (3, 1)))
 
-    kept = sample(Regrets(), P2(3), masks(Regrets(), 1, 3))
+    final = sample(Regrets(), P2(3), masks(Regrets(), 1, 3))
     led = sample(Regrets(), P2(3, planner=planner), masks(Regrets(), 1, 3))
     assert len(asked) == 3
-    assert kept.step_map.tolist() != led.step_map.tolist()
+    assert final.step_map.tolist() != led.step_map.tolist()
 
 
 def test_remdm_is_a_law_for_every_slot():
     for variant in ("cap", "rescale", "conf"):
         sampler, predictor = Remdm(4, variant, eta=0.3), Mixed(3, 2)
-        found = sample(predictor, sampler, masks(predictor, 50, 3))
-        assert (found.sequences != predictor.mask_id).all()
-        assert set(found.passes) == {5}
+        sampled = sample(predictor, sampler, masks(predictor, 50, 3))
+        assert (sampled.sequences != predictor.mask_id).all()
+        assert set(sampled.passes) == {5}
 
 
 def test_remdm_masks_again_at_its_rate():
     """With η = 1 and cap, σ = min(1, (1 − α_s)/α_t): after half the passes every slot is masked again."""
     predictor = confident(*[0.9] * 40)
-    kept = sample(predictor, Remdm(4, eta=0.0), masks(predictor, 20, 40))
+    final = sample(predictor, Remdm(4, eta=0.0), masks(predictor, 20, 40))
     lost = sample(predictor, Remdm(4, eta=1.0), masks(predictor, 20, 40))
     masked = predictor.mask_id
     again = [((a != masked) & (b == masked)).sum() for a, b in zip(lost.histories, lost.histories[1:], strict=False)]
-    never = [((a != masked) & (b == masked)).sum() for a, b in zip(kept.histories, kept.histories[1:], strict=False)]
+    never = [((a != masked) & (b == masked)).sum() for a, b in zip(final.histories, final.histories[1:], strict=False)]
     assert sum(never) == 0
     assert sum(again) > 200
-    assert 8 < (kept.histories[1] != masked).sum(axis=1).mean() < 12  # α = 1/4 of 40
+    assert 8 < (final.histories[1] != masked).sum(axis=1).mean() < 12  # α = 1/4 of 40
 
 
 @pytest.mark.parametrize("variant", ["cap", "rescale"])
@@ -258,28 +258,28 @@ def test_remdm_makes_up_for_what_it_masks(variant, eta):
 # ------------------------------------------------------------------------------------------------- all of them
 
 
-@pytest.mark.parametrize("name", ZOO)
+@pytest.mark.parametrize("name", DEFAULT_SAMPLERS)
 @pytest.mark.parametrize("given", [False, True])
 def test_every_sampler_fills_the_canvas_and_touches_nothing_that_is_given(name, given):
     predictor = Mixed(7, 3)
     canvas = masks(predictor, 3, 7)
     if given:
         canvas[:, [1, 4]] = [2, 0]
-    entry = zoo(7, (name,))[0]
+    entry = named_samplers(7, (name,))[0]
     for steps in (1, 3, 7, 9):
-        found = sample(predictor, entry.make(steps), canvas, seed=5)
-        assert (found.sequences != predictor.mask_id).all(), steps
+        sampled = sample(predictor, entry.make(steps), canvas, seed=5)
+        assert (sampled.sequences != predictor.mask_id).all(), steps
         if given:
-            assert all((history[:, [1, 4]] == [2, 0]).all() for history in found.histories)
+            assert all((history[:, [1, 4]] == [2, 0]).all() for history in sampled.histories)
 
 
-@pytest.mark.parametrize("name", [n for n in ZOO if not n.startswith(("p2", "remdm"))])
+@pytest.mark.parametrize("name", [n for n in DEFAULT_SAMPLERS if not n.startswith(("p2", "remdm"))])
 def test_samplers_that_decline_never_write_twice(name):
     predictor = Mixed(7, 3)
-    entry = zoo(7, (name,))[0]
-    found = sample(predictor, entry.make(4, temperature=1.0), masks(predictor, 4, 7))
+    entry = named_samplers(7, (name,))[0]
+    sampled = sample(predictor, entry.make(4, temperature=1.0), masks(predictor, 4, 7))
     assert entry.make(4).remasks == "declines"
-    assert all(len({w.slot for w in found.writes(row)}) == len(found.writes(row)) == 7 for row in range(4))
+    assert all(len({w.slot for w in sampled.writes(row)}) == len(sampled.writes(row)) == 7 for row in range(4))
 
 
 @pytest.mark.parametrize(

@@ -18,14 +18,14 @@ from unmask.samplers.write_once_rules import FastDllm, Llada
 def test_the_first_history_is_the_initial_canvas():
     predictor = confident(0.5, 0.9, 0.7)
     canvas = masks(predictor, 1, 3)
-    found = sample(predictor, Llada(3), canvas)
-    assert (found.histories[0] == canvas).all()
-    assert (found.histories[-1] == found.sequences).all()
-    assert len(found.histories) == 4
-    assert found.passes.tolist() == [3]
-    assert found.step_map.tolist() == [[3, 1, 2]]
-    assert found.writes(0) == [Write(1, 1, 3, 0), Write(2, 2, 3, 0), Write(3, 0, 3, 0)]
-    assert found.tokens_per_pass == 1
+    sampled = sample(predictor, Llada(3), canvas)
+    assert (sampled.histories[0] == canvas).all()
+    assert (sampled.histories[-1] == sampled.sequences).all()
+    assert len(sampled.histories) == 4
+    assert sampled.passes.tolist() == [3]
+    assert sampled.step_map.tolist() == [[3, 1, 2]]
+    assert sampled.writes(0) == [Write(1, 1, 3, 0), Write(2, 2, 3, 0), Write(3, 0, 3, 0)]
+    assert sampled.tokens_per_pass == 1
 
 
 def test_the_canvas_that_was_given_is_not_changed():
@@ -37,9 +37,9 @@ def test_the_canvas_that_was_given_is_not_changed():
 
 def test_a_given_slot_has_no_pass():
     predictor = confident(0.5, 0.9)
-    found = sample(predictor, Llada(1), np.array([[1, predictor.mask_id]]))
-    assert found.sequences.tolist() == [[1, 0]]
-    assert found.step_map.tolist() == [[0, 1]]
+    sampled = sample(predictor, Llada(1), np.array([[1, predictor.mask_id]]))
+    assert sampled.sequences.tolist() == [[1, 0]]
+    assert sampled.step_map.tolist() == [[0, 1]]
 
 
 def test_rows_do_not_depend_on_each_other():
@@ -53,12 +53,12 @@ def test_rows_do_not_depend_on_each_other():
 
 def test_rows_that_are_finished_wait_for_the_others():
     predictor = Mixed(6, 4, sharpness=9.0)
-    found = sample(predictor, FastDllm(0.9), masks(predictor, 1, 6))
-    half = found.histories[1]
-    both = np.concatenate([found.histories[0], half])
+    sampled = sample(predictor, FastDllm(0.9), masks(predictor, 1, 6))
+    half = sampled.histories[1]
+    both = np.concatenate([sampled.histories[0], half])
     together = sample(predictor, FastDllm(0.9), both)
-    assert together.passes.tolist() == [found.passes[0], found.passes[0] - 1]
-    assert (together.sequences[0] == found.sequences[0]).all()
+    assert together.passes.tolist() == [sampled.passes[0], sampled.passes[0] - 1]
+    assert (together.sequences[0] == sampled.sequences[0]).all()
 
 
 @pytest.mark.parametrize("canvas", [np.zeros((0, 3), int), np.zeros(3, int), np.zeros((2, 0), int)])
@@ -81,10 +81,10 @@ def test_too_many_canvases_are_refused(monkeypatch):
 def test_passes_are_counted_beyond_what_a_token_can_be():
     """Canvases are kept in the smallest integers that hold a token; the number of a pass is not one of them."""
     predictor = confident(*np.linspace(0.9, 0.5, 300))
-    found = sample(predictor, Llada(300), masks(predictor, 1, 300))
-    assert found.histories[0].dtype == np.int8
-    assert found.step_map[0].tolist() == list(range(1, 301))
-    assert [write.step for write in found.writes(0)] == list(range(1, 301))
+    sampled = sample(predictor, Llada(300), masks(predictor, 1, 300))
+    assert sampled.histories[0].dtype == np.int8
+    assert sampled.step_map[0].tolist() == list(range(1, 301))
+    assert [write.step for write in sampled.writes(0)] == list(range(1, 301))
 
 
 # Every parameter of every sampler has a range: outside it is refused, and inside it nothing overflows.

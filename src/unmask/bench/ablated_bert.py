@@ -28,7 +28,7 @@ class Node(NamedTuple):
 
     @property
     def id(self) -> str:
-        """`token@3`, `0.h1@20`, `2.mlp@20`, `output@20`: layer, head and row, all counted from 0."""
+        """Return a name such as `token@3`, `0.h1@20`, `2.mlp@20`, `output@20`: layer, head and row, counted from 0."""
         if self.kind in ("token", "output"):
             return f"{self.kind}@{self.row}"
         return f"{self.layer}.{'mlp' if self.kind == 'mlp' else f'h{self.head}'}@{self.row}"
@@ -37,8 +37,8 @@ class Node(NamedTuple):
     def hook(self) -> str:
         """Return the name of the hook in TransformerLens (`TransformerBridge`) whose entry at this row is the node."""
         names = {"token": "embed.hook_out", "output": "unembed.hook_out"}
-        place = "attn.hook_z" if self.kind == "head" else "hook_mlp_out"
-        return names.get(self.kind) or f"blocks.{self.layer}.{place}"
+        within_block = "attn.hook_z" if self.kind == "head" else "hook_mlp_out"
+        return names.get(self.kind) or f"blocks.{self.layer}.{within_block}"
 
 
 CircuitEdge = tuple[Node, Node]
@@ -85,11 +85,11 @@ class AblatedBert:
 
     def nodes(self, rows: int) -> list[Node]:
         """Return every token, head and MLP in every row."""
-        found = [Node("token", row) for row in range(rows)]
+        nodes = [Node("token", row) for row in range(rows)]
         for layer in range(self.layers):
-            found += [Node("head", row, layer, head) for head in range(self.heads) for row in range(rows)]
-            found += [Node("mlp", row, layer) for row in range(rows)]
-        return found
+            nodes += [Node("head", row, layer, head) for head in range(self.heads) for row in range(rows)]
+            nodes += [Node("mlp", row, layer) for row in range(rows)]
+        return nodes
 
     def forward(
         self,
@@ -105,18 +105,18 @@ class AblatedBert:
         An edge needs `before`, a pass of the same canvas with the same nodes off. `given` sets what nodes add.
         """
         edges = edges or [None] * len(off)
-        found = Recorded(np.zeros(0))
+        record = Recorded(np.zeros(0))
         embed, size = self.tensors["bert.embeddings.word_embeddings.weight"], len(ids)
         mean = embed[: self.symbols].mean(axis=0)
         tokens = np.tile(embed[ids] - mean, (len(off), 1, 1))
         self._switch(tokens, "token", -1, off, given)
-        found.added |= {Node("token", row): tokens[0, row] for row in range(size)}
-        places = self.tensors["bert.embeddings.position_embeddings.weight"][:size]
+        record.added |= {Node("token", row): tokens[0, row] for row in range(size)}
+        positions = self.tensors["bert.embeddings.position_embeddings.weight"][:size]
         kinds = self.tensors["bert.embeddings.token_type_embeddings.weight"][0]
-        stream = self._norm(tokens + mean + places + kinds, "bert.embeddings")
+        stream = self._norm(tokens + mean + positions + kinds, "bert.embeddings")
         for layer in range(self.layers):
             name = f"bert.encoder.layer.{layer}"
-            attended = self._attention(stream, layer, off, edges, before, given, found)
+            attended = self._attention(stream, layer, off, edges, before, given, record)
             bias = self.tensors[f"{name}.attention.output.dense.bias"]
             stream = self._norm(stream + attended + bias, f"{name}.attention.output")
             added = self._mlp(stream, layer)
@@ -124,14 +124,14 @@ class AblatedBert:
                 if (reader.kind, reader.layer) == ("mlp", layer):
                     added[b, reader.row] = self._mlp(stream[b, reader.row] - _added(before, source), layer)
             self._switch(added, "mlp", layer, off, given)
-            found.added |= {Node("mlp", row, layer): added[0, row] for row in range(size)}
+            record.added |= {Node("mlp", row, layer): added[0, row] for row in range(size)}
             stream = self._norm(stream + added, f"{name}.output")
-            found.streams.append(stream[0])
-        found.logits = self._logits(stream)
+            record.streams.append(stream[0])
+        record.logits = self._logits(stream)
         for b, (source, reader) in ((b, edge) for b, edge in enumerate(edges) if edge is not None):
             if reader.kind == "output":
-                found.logits[b, reader.row] = self._logits(stream[b, reader.row] - _added(before, source))
-        return found
+                record.logits[b, reader.row] = self._logits(stream[b, reader.row] - _added(before, source))
+        return record
 
     def _attention(
         self,
@@ -141,7 +141,7 @@ class AblatedBert:
         edges: Sequence[CircuitEdge | None],
         before: Recorded | None,
         given: Mapping[Node, np.ndarray] | None,
-        found: Recorded,
+        record: Recorded,
     ) -> np.ndarray:
         total, patterns = np.zeros_like(stream), []
         for head in range(self.heads):
@@ -153,24 +153,25 @@ class AblatedBert:
                     changed[source.row] -= _added(before, source)
                     added[b, reader.row] = self._head(changed[reader.row][None], changed, layer, head)[0][0]
             self._switch(added, "head", layer, off, given, head)
-            found.added |= {Node("head", row, layer, head): added[0, row] for row in range(stream.shape[1])}
+            record.added |= {Node("head", row, layer, head): added[0, row] for row in range(stream.shape[1])}
             total += added
-        found.patterns.append(np.stack(patterns))
+        record.patterns.append(np.stack(patterns))
         return total
 
     def _head(self, reader: np.ndarray, rows: np.ndarray, layer: int, head: int) -> tuple[np.ndarray, np.ndarray]:
         """Return what a head adds to the stream, and its attention weights."""
         name = f"bert.encoder.layer.{layer}.attention"
         width = self.config["hidden_size"] // self.heads
-        part = slice(head * width, (head + 1) * width)
+        columns = slice(head * width, (head + 1) * width)
         q, k, v = (
-            x @ self.tensors[f"{name}.self.{which}.weight"][part].T + self.tensors[f"{name}.self.{which}.bias"][part]
+            x @ self.tensors[f"{name}.self.{which}.weight"][columns].T
+            + self.tensors[f"{name}.self.{which}.bias"][columns]
             for x, which in ((reader, "query"), (rows, "key"), (rows, "value"))
         )
         scores = q @ np.swapaxes(k, -1, -2) / np.float32(np.sqrt(width))
         pattern = np.exp(scores - scores.max(axis=-1, keepdims=True))
         pattern /= pattern.sum(axis=-1, keepdims=True)
-        return pattern @ v @ self.tensors[f"{name}.output.dense.weight"][:, part].T, pattern
+        return pattern @ v @ self.tensors[f"{name}.output.dense.weight"][:, columns].T, pattern
 
     def _mlp(self, x: np.ndarray, layer: int) -> np.ndarray:
         name = f"bert.encoder.layer.{layer}"

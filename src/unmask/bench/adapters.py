@@ -93,7 +93,7 @@ def numpy_sampler(generate: Generate) -> Generate:
     return adapted
 
 
-ZOO_OPTIONS = {
+PUBLISHED_OPTIONS = {
     "block_length": ("block_length",),
     "threshold": ("threshold",),
     "editing_threshold": ("editing_threshold", "edit_threshold"),
@@ -104,7 +104,7 @@ ZOO_OPTIONS = {
 """Option of the bench → its names in published code."""
 
 
-def zoo_sampler(name: str) -> Generate:
+def published_sampler(name: str) -> Generate:
     """Return a sampler of `unmask samplers`, such as `llada:remasking=random`, with a fixed seed.
 
     Parameters that the name gives are fixed. The others are options of the bench, under its names.
@@ -112,8 +112,13 @@ def zoo_sampler(name: str) -> Generate:
     from unmask.samplers.sampler_names import parse_sampler
 
     entry = parse_sampler(name)
-    own = {field.name for field in fields(entry.rule)} - set(entry.parameters)
-    renamed = {option: theirs for option, names in ZOO_OPTIONS.items() for theirs in names if theirs in own}
+    free_parameters = {field.name for field in fields(entry.rule)} - set(entry.parameters)
+    renamed = {
+        option: published
+        for option, names in PUBLISHED_OPTIONS.items()
+        for published in names
+        if published in free_parameters
+    }
 
     def generate(
         model: Any,
@@ -134,29 +139,29 @@ def zoo_sampler(name: str) -> Generate:
         before, canvas = input_ids[:, :prompt_length].numpy(), input_ids[:, prompt_length:].numpy()
         if uniform:  # it draws its own random symbols
             canvas = np.full_like(canvas, mask_token_id)
-        given = {renamed[option]: value for option, value in options.items()}
-        asked = replace(entry, parameters={**entry.parameters, **given})
-        sampler = asked.within(steps, canvas.shape[1])
+        values = {renamed[option]: value for option, value in options.items()}
+        configured = replace(entry, parameters={**entry.parameters, **values})
+        sampler = configured.within(steps, canvas.shape[1])
         if sampler is None:
             raise NotApplicable(f"{name} has more blocks than steps={steps}")
-        found = sample(HuggingFacePredictor(model, tokenizer, before), sampler, canvas)
-        ids = np.hstack([before, found.sequences.astype(np.int64)])
-        return ids, found.step_map
+        result = sample(HuggingFacePredictor(model, tokenizer, before), sampler, canvas)
+        ids = np.hstack([before, result.sequences.astype(np.int64)])
+        return ids, result.step_map
 
     signature = inspect.signature(generate)
-    kept = [
+    parameters = [
         parameter
         for parameter in signature.parameters.values()
         if parameter.name != "options" and (entry.from_noise or parameter.name != "uniform")
     ]
-    more = [inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=None) for option in renamed]
-    generate.__dict__["__signature__"] = signature.replace(parameters=[*kept, *more])
+    option_parameters = [inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=None) for option in renamed]
+    generate.__dict__["__signature__"] = signature.replace(parameters=[*parameters, *option_parameters])
     generate.__qualname__ = name
     return generate
 
 
 def llada(published: Generate, **fixed: Any) -> Generate:
-    """`generate(model, prompt, steps, gen_length, block_length, temperature, cfg_scale, remasking, mask_id)`."""
+    """Adapt LLaDA's `generate(model, prompt, steps, gen_length, block_length, …, remasking, mask_id)`."""
 
     def generate(
         model: Any,
@@ -189,7 +194,7 @@ def llada(published: Generate, **fixed: Any) -> Generate:
 
 
 def fast_dllm(published: Generate, cached: Generate | None = None, **fixed: Any) -> Generate:
-    """Fast-dLLM's `generate`, and one of its functions with a cache for `use_cache`; both return (ids, passes)."""
+    """Adapt Fast-dLLM's `generate`, and for `use_cache` a variant with a cache; both return (ids, passes)."""
 
     def generate(
         model: Any,
@@ -222,7 +227,7 @@ def fast_dllm(published: Generate, cached: Generate | None = None, **fixed: Any)
 
 
 def dream(alg: str = "maskgit_plus", **fixed: Any) -> Generate:
-    """`model.diffusion_generate` of Dream's own class, for bench folders of the form `dream`.
+    """Adapt `model.diffusion_generate` of Dream's own class, for bench folders of the form `dream`.
 
     Fast-dLLM's copy of it has the rule `confidence_threshold`, which takes one row and a divisor of the slots as steps.
     """
@@ -245,7 +250,7 @@ def dream(alg: str = "maskgit_plus", **fixed: Any) -> Generate:
 
 
 def fast_dllm_dream(mixin: Any, *, dual_cache: bool = False, **fixed: Any) -> Generate:
-    """Fast-dLLM's loops for Dream with a threshold: its copy of Dream's, and for `use_cache` that of the class `mixin`.
+    """Adapt Fast-dLLM's loops for Dream with a threshold: its copy of Dream's loop, or for `use_cache` that of `mixin`.
 
     `mixin` is the class DreamGenerationMixin of its file generation_utils_block.py.
     """
@@ -268,12 +273,12 @@ def fast_dllm_dream(mixin: Any, *, dual_cache: bool = False, **fixed: Any) -> Ge
         slots = _slots_of_dream(model, one_row(input_ids), prompt_length, mask_token_id)
         model._sample = MethodType(mixin._sample, model)
         try:
-            asked = {"max_new_tokens": slots, "block_length": slots, "steps": steps, "dual_cache": dual_cache}
-            given = {"alg": "confidence_threshold", "temperature": 0.0, **asked, **fixed}
-            found = mixin.diffusion_generate(model, input_ids[:, :prompt_length], **given)
+            sizes = {"max_new_tokens": slots, "block_length": slots, "steps": steps}
+            settings = {"alg": "confidence_threshold", "temperature": 0.0, "dual_cache": dual_cache, **sizes, **fixed}
+            output = mixin.diffusion_generate(model, input_ids[:, :prompt_length], **settings)
         finally:
             del model._sample
-        return getattr(found, "sequences", found)
+        return getattr(output, "sequences", output)
 
     return generate
 
@@ -335,8 +340,8 @@ def diffusers_pipeline(name: str = "LLaDA2Pipeline", scheduler: Any = None, **fi
         )
         pipeline.set_progress_bar_config(disable=True)
         prompt = input_ids[:, :prompt_length]
-        more = {} if attention_mask is None else {"attention_mask": attention_mask[:, :prompt_length]}
-        found = pipeline(
+        optional = {} if attention_mask is None else {"attention_mask": attention_mask[:, :prompt_length]}
+        output = pipeline(
             input_ids=prompt,
             gen_length=slots,
             block_length=block_length or input_ids.shape[1],
@@ -346,10 +351,10 @@ def diffusers_pipeline(name: str = "LLaDA2Pipeline", scheduler: Any = None, **fi
             max_post_steps=max_post_steps,
             minimal_topk=minimal_topk,
             mask_token_id=mask_token_id,
-            **more,
+            **optional,
             **{"temperature": 0.0, "eos_early_stop": False, "output_type": "seq", **fixed},
         )
-        return torch.cat([prompt, found.sequences], dim=1)
+        return torch.cat([prompt, output.sequences], dim=1)
 
     generate.__qualname__ = f"diffusers:{name}"
     return generate
@@ -362,7 +367,7 @@ def diffusers_scheduler(name: str = "BlockRefinementScheduler", **fixed: Any) ->
     """
     module = _diffusers()
     scheduler_class = getattr(module, name)
-    known = set(inspect.signature(scheduler_class.step).parameters)
+    step_parameters = set(inspect.signature(scheduler_class.step).parameters)
 
     def generate(
         model: Any,
@@ -380,7 +385,7 @@ def diffusers_scheduler(name: str = "BlockRefinementScheduler", **fixed: Any) ->
     ) -> Any:
         import torch
 
-        if not uniform and "mask_token_id" not in known:
+        if not uniform and "mask_token_id" not in step_parameters:
             raise NotApplicable(f"{name} starts from random symbols and has no mask token")
         ids, slots = input_ids.clone(), input_ids.shape[1] - prompt_length
         scheduler = scheduler_class(**fixed)
@@ -394,7 +399,7 @@ def diffusers_scheduler(name: str = "BlockRefinementScheduler", **fixed: Any) ->
             "minimal_topk": minimal_topk,
             "generator": torch.Generator().manual_seed(0),
         }
-        settings = {option: value for option, value in settings.items() if option in known}
+        settings = {option: value for option, value in settings.items() if option in step_parameters}
         last, changed = steps + (max_post_steps if editing_threshold and not uniform else 0), True
         for step in range(last):
             masked = uniform or bool((ids[:, prompt_length:] == mask_token_id).any())
@@ -402,18 +407,23 @@ def diffusers_scheduler(name: str = "BlockRefinementScheduler", **fixed: Any) ->
                 break
             with torch.no_grad():
                 logits = model(ids).logits[:, prompt_length:]
-            found = scheduler.step(logits, step, ids[:, prompt_length:], **settings)
-            after = torch.cat([ids[:, :prompt_length], found.prev_sample], dim=1)
+            output = scheduler.step(logits, step, ids[:, prompt_length:], **settings)
+            after = torch.cat([ids[:, :prompt_length], output.prev_sample], dim=1)
             ids, changed = after, not torch.equal(after, ids)
         return ids
 
     generate.__qualname__ = f"diffusers:{name}"
-    parameters = inspect.signature(generate).parameters.values()
+    _drop_unused_options(generate, step_parameters)
+    return generate
+
+
+def _drop_unused_options(generate: Generate, step_parameters: set[str]) -> None:
+    """Remove options that the `step` of a scheduler lacks from the signature, so that no check uses them."""
     needs = {option: option for option in ("threshold", "editing_threshold", "minimal_topk")}
     needs["max_post_steps"] = "editing_threshold"
-    kept = [parameter for parameter in parameters if needs.get(parameter.name, "self") in known]
-    generate.__dict__["__signature__"] = inspect.Signature(kept)
-    return generate
+    parameters = inspect.signature(generate).parameters.values()
+    kept_parameters = [parameter for parameter in parameters if needs.get(parameter.name, "self") in step_parameters]
+    generate.__dict__["__signature__"] = inspect.Signature(kept_parameters)
 
 
 def blank_slots(input_ids: Any, prompt_length: int, mask_token_id: int) -> int:
@@ -442,17 +452,17 @@ def _diffusers() -> Any:
 
 
 def adapter_named(text: str) -> Generate | None:
-    """`diffusers:NAME` (`diffusers:NAME:PARAMETER=VALUE,…`) or a name of `unmask samplers`; None for anything else."""
+    """Return the adapter of `diffusers:NAME[:PARAMETER=VALUE,…]` or of a name of `unmask samplers`; None otherwise."""
     from unmask.samplers.sampler_names import RULES
 
     prefix, _, rest = text.partition(":")
     if prefix == "diffusers":
         return _of_diffusers(rest)
-    return zoo_sampler(text) if prefix in RULES else None
+    return published_sampler(text) if prefix in RULES else None
 
 
 def _of_diffusers(text: str) -> Generate:
-    """NAME or NAME:PARAMETER=VALUE,…; the parameters are those of the scheduler, also for a pipeline."""
+    """Parse NAME or NAME:PARAMETER=VALUE,…; the parameters are those of the scheduler, also for a pipeline."""
     from unmask.samplers.sampler_names import named_parameters, parameter_value
 
     name, _, rest = text.partition(":")
@@ -460,11 +470,11 @@ def _of_diffusers(text: str) -> Generate:
         raise UnmaskError(f"diffusers has no {name!r}; use LLaDA2Pipeline or BlockRefinementScheduler")
     scheduler = name if name.endswith("Scheduler") else "BlockRefinementScheduler"
     scheduler_class = getattr(_diffusers(), scheduler)
-    known = [known for known in inspect.signature(scheduler_class.__init__).parameters if known != "self"]
-    given = named_parameters(scheduler, rest, known, parameter_value)
+    names = [parameter for parameter in inspect.signature(scheduler_class.__init__).parameters if parameter != "self"]
+    values = named_parameters(scheduler, rest, names, parameter_value)
     is_pipeline = scheduler != name
-    made: Any = (
-        diffusers_pipeline(name, scheduler_class(**given)) if is_pipeline else diffusers_scheduler(name, **given)
+    generate: Any = (
+        diffusers_pipeline(name, scheduler_class(**values)) if is_pipeline else diffusers_scheduler(name, **values)
     )
-    made.__qualname__ = f"diffusers:{text}"
-    return made
+    generate.__qualname__ = f"diffusers:{text}"
+    return generate

@@ -90,7 +90,7 @@ def write_bench_folder(row: ReferenceRow, out: str | os.PathLike[str], form: str
 
 
 def cache_folder() -> Path:
-    """$UNMASK_CACHE, or `unmask` in the user's cache directory."""
+    """Return $UNMASK_CACHE, or `unmask` in the user's cache directory."""
     named = os.environ.get("UNMASK_CACHE")
     if named:
         return Path(named)

@@ -15,7 +15,7 @@ import numpy as np
 
 from unmask.bench.loaded_model import UNJUDGED, ReferenceWord
 from unmask.bench.observed_run import CERTAIN, NotApplicable, ObservedRun
-from unmask.bench.trial import CheckFailed, Trial, refuse
+from unmask.bench.trial import CheckFailed, Trial, refuse_fault
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def terminates(trial: Trial) -> str:
 def no_mask_left(trial: Trial) -> str:
     model, word = trial.model, trial.words[0]
     budgets = sorted({model.slots, trial.half, model.least_passes, 1}, reverse=True)
-    runs = [(f"steps={steps}", trial.finished(trial.run(word.ids, steps))) for steps in budgets]
+    runs = [(f"steps={steps}", trial.require_finished(trial.run(word.ids, steps))) for steps in budgets]
     width = next(width for width in range(3, 3 + model.slots) if model.slots % width)
     if trial.accepts("block_length"):
         try:
@@ -73,15 +73,15 @@ def no_mask_left(trial: Trial) -> str:
             uneven = None
         if uneven is not None and uneven.result is not None:  # it may refuse a width that does not divide the canvas
             runs.append((f"steps={model.slots}, block_length={width}", uneven))
-    for said, run in runs:
-        left = np.flatnonzero(run.slots[0] == model.mask_id)
-        if len(left):
+    for settings, run in runs:
+        masked = np.flatnonzero(run.slots[0] == model.mask_id)
+        if len(masked):
             raise CheckFailed(
-                f"with {said}, {len(left)} of {model.slots} slots are still masked after {run.passes} passes, "
-                f"the first is slot {left[0]}"
+                f"with {settings}, {len(masked)} of {model.slots} slots are still masked after {run.passes} passes, "
+                f"the first is slot {masked[0]}"
             )
-    uneven_too = f", nor in blocks of {width}" if len(runs) > len(budgets) else ""
-    return f"no mask left with steps = {', '.join(map(str, budgets))}{uneven_too}"
+    uneven_note = f", nor in blocks of {width}" if len(runs) > len(budgets) else ""
+    return f"no mask left with steps = {', '.join(map(str, budgets))}{uneven_note}"
 
 
 @check("more passes than steps: steps have no effect, or the budget of a block is rounded up or counted wrongly")
@@ -90,7 +90,7 @@ def within_budget(trial: Trial) -> str:
     for steps in (trial.model.slots, trial.half):
         tried = [(word, None) for word in trial.words] + [(trial.words[0], "undecided")]
         for word, variant in tried:
-            run = trial.finished(trial.run(word.ids, steps, variant=variant))
+            run = trial.require_finished(trial.run(word.ids, steps, variant=variant))
             if run.passes == 0:
                 raise NotApplicable("the model was never called through its forward method")
             if run.passes > steps + _idle(run):  # idle passes are left to `no_idle_pass`
@@ -102,20 +102,20 @@ def within_budget(trial: Trial) -> str:
 
 @check("a pass writes more slots than its share: a quota of the block instead of its masks, steps of a block lost")
 def follows_schedule(trial: Trial) -> str:
-    fault = _too_many(trial)
+    fault = _too_many_writes(trial)
     if fault is not None:
         raise CheckFailed(fault)
     return f"one slot per pass with steps={trial.model.slots} where no slot is surer than another"
 
 
-def _too_many(trial: Trial) -> str | None:
+def _too_many_writes(trial: Trial) -> str | None:
     """Return the first pass that writes more slots than its share although no slot is surer than another."""
     model = trial.model
     for steps in (model.slots, trial.half):
-        run = trial.filled(trial.followed(trial.run(trial.words[0].ids, steps, variant="undecided")))
+        run = trial.require_filled(trial.require_followed(trial.run(trial.words[0].ids, steps, variant="undecided")))
         share, counts = -(-model.slots // steps), _per_pass(run)
         if max(counts) > share:
-            refuse("no_shift", trial.unpredicted_write(run))
+            refuse_fault("no_shift", trial.unpredicted_write(run))
             t = int(np.argmax(np.array(counts) > share))
             return (
                 f"steps={steps} for {model.slots} masks is {share} per pass, but pass {t + 1} wrote {counts[t]} "
@@ -124,13 +124,13 @@ def _too_many(trial: Trial) -> str | None:
     return None
 
 
-def refuse_too_many(trial: Trial) -> None:
+def refuse_too_many_writes(trial: Trial) -> None:
     """Stop if the sampler writes too many slots at once: `follows_schedule` reports this."""
     try:
-        fault = _too_many(trial)
+        fault = _too_many_writes(trial)
     except (CheckFailed, NotApplicable):
         return
-    refuse("follows_schedule", fault)
+    refuse_fault("follows_schedule", fault)
 
 
 @check("a pass whose result is thrown away: it changes no slot")
@@ -139,9 +139,10 @@ def no_idle_pass(trial: Trial) -> str:
     idle_with_cache = _passes_of_cache(trial)
     if idle_with_cache is not None:
         raise CheckFailed(idle_with_cache)
-    without: dict[str, Any] = {"editing_threshold": None} if trial.accepts("editing_threshold") else {}
+    # the last pass of editing is idle
+    without_editing: dict[str, Any] = {"editing_threshold": None} if trial.accepts("editing_threshold") else {}
     for word in trial.words:
-        run = trial.followed(trial.run(word.ids, trial.model.slots, **without))  # the last pass of editing is idle
+        run = trial.require_followed(trial.run(word.ids, trial.model.slots, **without_editing))
         counts = _per_pass(run)
         if 0 in counts:
             raise CheckFailed(
@@ -173,8 +174,8 @@ def least_passes(trial: Trial) -> str:
     writes_once(trial)
     model = trial.model
     for word in trial.words:
-        run = trial.filled(trial.run(word.ids, model.slots))
-        trial.sound(run, word, order=True)
+        run = trial.require_filled(trial.run(word.ids, model.slots))
+        trial.require_sound(run, word, order=True)
         if run.passes >= model.slots > word.least_passes:
             raise NotApplicable("the sampler takes as many passes as it is given steps")
         counts = [count for count in _per_pass(run) if count]
@@ -190,12 +191,12 @@ def least_passes(trial: Trial) -> str:
 def order(trial: Trial) -> str:
     writes_once(trial)
     for number, word in enumerate(trial.words):
-        run = trial.followed(trial.run(word.ids, trial.model.slots))
-        trial.sound(run, word)
-        for write, said in trial.early_writes(run, word):
+        run = trial.require_followed(trial.run(word.ids, trial.model.slots))
+        trial.require_sound(run, word)
+        for write, fault in trial.early_writes(run, word):
             if not _sure_ones_left(run, write.step):
-                refuse_too_many(trial)
-            raise CheckFailed(f"word {number}, {said}")
+                refuse_too_many_writes(trial)
+            raise CheckFailed(f"word {number}, {fault}")
         written = (run.slots[0] != trial.model.mask_id) & (word.values != UNJUDGED)
         if (run.slots[0][written] != word.values[written]).any():
             raise CheckFailed(f"word {number}: {trial.wrong_slot(run, word)}")
@@ -211,7 +212,7 @@ def _sure_ones_left(run: ObservedRun, step: int) -> bool:
 @check("logits are read from the row beside the slot, or what is returned is not what was predicted")
 def no_shift(trial: Trial) -> str:
     for number, word in enumerate(trial.words):
-        run = trial.followed(trial.run(word.ids, trial.model.slots))
+        run = trial.require_followed(trial.run(word.ids, trial.model.slots))
         fault = trial.unpredicted_write(run)
         if fault is not None:
             raise CheckFailed(f"word {number}, {fault}")
@@ -223,7 +224,7 @@ def bidirectional(trial: Trial) -> str:
     writes_once(trial)
     compared = 0
     for number, word in enumerate(trial.words):
-        run = trial.followed(trial.run(word.ids, trial.model.slots))
+        run = trial.require_followed(trial.run(word.ids, trial.model.slots))
         fault = trial.wrong_prediction(run, word)
         if fault is not None:
             raise CheckFailed(f"word {number}, {fault}")
@@ -236,7 +237,7 @@ def bidirectional(trial: Trial) -> str:
 @check("the caller's input_ids are changed, or the prompt is different in the result")
 def prompt_kept(trial: Trial) -> str:
     word, length = trial.words[0], trial.model.prompt_length
-    run = trial.finished(trial.run(word.ids, trial.model.slots))
+    run = trial.require_finished(trial.run(word.ids, trial.model.slots))
     assert run.result is not None
     if run.input_changed:
         raise CheckFailed("the tensor input_ids was changed in place; the caller still needs it")
@@ -248,15 +249,15 @@ def prompt_kept(trial: Trial) -> str:
 
 @check("a mask token in the prompt is taken for a slot and filled")
 def mask_in_prompt(trial: Trial) -> str:
-    trial.needs("prompt_length")
-    ids, place = trial.words[0].ids.copy(), trial.model.prompt_length - 2
-    ids[place] = trial.model.mask_id
-    run = trial.finished(trial.run(ids, trial.model.slots))
+    trial.require_option("prompt_length")
+    ids, position = trial.words[0].ids.copy(), trial.model.prompt_length - 2
+    ids[position] = trial.model.mask_id
+    run = trial.require_finished(trial.run(ids, trial.model.slots))
     assert run.result is not None
-    if run.result[0, place] != trial.model.mask_id:
+    if run.result[0, position] != trial.model.mask_id:
         raise CheckFailed(
-            f"position {place} of the prompt holds the mask token, and was filled with "
-            f"{trial.model.shown(run.result[0, place])}"
+            f"position {position} of the prompt holds the mask token, and was filled with "
+            f"{trial.model.shown(run.result[0, position])}"
         )
     return "a mask token in the prompt stays"
 
@@ -267,23 +268,23 @@ def mask_never_written(trial: Trial) -> str:
     run = trial.run(trial.words[0].ids, model.slots, variant="mask favoured")
     if run.error is not None:
         raise CheckFailed(run.error)
-    said = "where the mask token has the largest logit"
+    where = "where the mask token has the largest logit"
     if run.stopped is not None:
-        raise CheckFailed(f"{said}, the run does not end: {run.stopped}")
+        raise CheckFailed(f"{where}, the run does not end: {run.stopped}")
     left = int((run.slots == model.mask_id).sum())
     if left:
-        trial.filled(trial.run(trial.words[0].ids, model.slots))
-        raise CheckFailed(f"{said}, {left} of {model.slots} slots hold it in the end")
+        trial.require_filled(trial.run(trial.words[0].ids, model.slots))
+        raise CheckFailed(f"{where}, {left} of {model.slots} slots hold it in the end")
     return "the mask token is not written although it has the largest logit"
 
 
 @check("slots are written outside the current block, or block_length has no effect")
 def blocks(trial: Trial) -> str:
-    trial.needs("block_length")
+    trial.require_option("block_length")
     model, width = trial.model, block_width(trial.model.slots)
     if width is None:
         raise NotApplicable(f"{model.slots} slots cannot be divided into equal blocks")
-    run = trial.filled(trial.followed(trial.run(trial.words[0].ids, model.slots, block_length=width)))
+    run = trial.require_filled(trial.require_followed(trial.run(trial.words[0].ids, model.slots, block_length=width)))
     canvases = run.canvases() or []
     for write in run.writes():
         masked = np.flatnonzero(canvases[write.step - 1][0] == model.mask_id)
@@ -294,7 +295,7 @@ def blocks(trial: Trial) -> str:
             )
     if model.write_once and model.facts["slot_order"] == "heap":
         word = trial.words[0]
-        trial.sound(run, word, order=True)
+        trial.require_sound(run, word, order=True)
         wrong = trial.wrong_slot(run, word)
         if wrong is not None:
             raise CheckFailed(f"block_length={width}: {wrong}")
@@ -309,22 +310,24 @@ def block_width(slots: int) -> int | None:
 @check("editing never runs, or stops before the last edit")
 def editing(trial: Trial) -> str:
     """Commit everything in one pass, so that only edits can make the slots right."""
-    trial.needs("editing_threshold")
+    trial.require_option("editing_threshold")
     model, edits = trial.model, 0
-    more: dict[str, Any] = {"max_post_steps": 4 * model.slots} if trial.accepts("max_post_steps") else {}
-    settings: list[tuple[int, dict[str, Any]]] = [(1 if model.write_once else model.slots, more)]
+    post_steps: dict[str, Any] = {"max_post_steps": 4 * model.slots} if trial.accepts("max_post_steps") else {}
+    settings: list[tuple[int, dict[str, Any]]] = [(1 if model.write_once else model.slots, post_steps)]
     if trial.accepts("threshold"):
-        settings.append((model.slots, {**more, "threshold": 0.0}))
+        settings.append((model.slots, {**post_steps, "threshold": 0.0}))
     for steps, options in settings:
         for number, word in enumerate(trial.words):
             _refuse_unsound(trial, word)
-            run = trial.filled(trial.followed(trial.run(word.ids, steps, editing_threshold=0.5, **options)))
-            trial.sound(run, word)
+            run = trial.require_filled(
+                trial.require_followed(trial.run(word.ids, steps, editing_threshold=0.5, **options))
+            )
+            trial.require_sound(run, word)
             wrong, edited = trial.wrong_slot(run, word), sum(w.before != model.mask_id for w in run.writes())
             if wrong is not None:
-                named = ", ".join(f"{name}={value}" for name, value in options.items() if name == "threshold")
+                threshold = f", threshold={options['threshold']}" if "threshold" in options else ""
                 raise CheckFailed(
-                    f"word {number}, steps={steps}, editing_threshold=0.5{named and ', '}{named}: {wrong}; "
+                    f"word {number}, steps={steps}, editing_threshold=0.5{threshold}: {wrong}; "
                     f"{edited} edits in {run.passes} passes"
                 )
             edits += edited
@@ -336,8 +339,8 @@ def editing(trial: Trial) -> str:
 @check("random symbols are not denoised: a pass is missing, or what was right becomes random again")
 def uniform_noise(trial: Trial) -> str:
     """Start from a canvas without masks: every slot must be right after the least number of passes, and stay right."""
-    trial.needs("uniform")
-    trial.needs("prompt_length")
+    trial.require_option("uniform")
+    trial.require_option("prompt_length")
     writes_once(trial)
     model = trial.model
     if model.facts["hops"] > 1 or any((word.values == UNJUDGED).any() for word in trial.words):
@@ -347,7 +350,7 @@ def uniform_noise(trial: Trial) -> str:
         _refuse_unsound(trial, word)
         ids = random_slots(trial, number)
         for steps in (word.least_passes, 2 * word.least_passes):
-            run = trial.finished(trial.run(ids, steps, uniform=True, **more))
+            run = trial.require_finished(trial.run(ids, steps, uniform=True, **more))
             wrong = trial.wrong_slot(run, word)
             if wrong is not None:
                 raise CheckFailed(
@@ -372,7 +375,7 @@ def _refuse_unsound(trial: Trial, word: ReferenceWord) -> None:
     except NotApplicable:
         return  # such a sampler has no runs from masks
     if run.result is not None:
-        trial.sound(run, word)
+        trial.require_sound(run, word)
 
 
 def _per_pass(run: ObservedRun) -> list[int]:

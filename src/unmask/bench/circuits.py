@@ -28,7 +28,7 @@ import numpy as np
 
 from unmask.bench.ablated_bert import AblatedBert, CircuitEdge, Node, Recorded
 from unmask.bench.loaded_model import BenchError
-from unmask.bench.reference_models import SEED, VERSION, ReferenceRow
+from unmask.bench.reference_models import SEED, VERSION, ReferenceRow, model_begin
 from unmask.errors import UnmaskError
 from unmask.limits import check
 
@@ -66,14 +66,14 @@ def circuit_files(row: ReferenceRow, words: int = WORDS) -> dict[str, bytes]:
     if row.order == "work":
         raise UnmaskError(f"{row.name} has read-only slots, which its planner does not know; choose another model")
     subject = Subject.of(row.source, row.length, words=words, seed=SEED, hops=row.hops)
-    model, files, parts, found = subject.predictor.model, {}, {}, []
+    model, files, parts, circuits = subject.predictor.model, {}, {}, []
     for part in ("planner", "predictor"):
-        made, report = export_files(model, "bert", part=part, order=row.order)
-        bert, slots = AblatedBert.of(made, len(model.vocabulary)), list(report["slots"])
-        files |= {f"{part}/{name}": content for name, content in made.items()}
+        exported, report = export_files(model, "bert", part=part, order=row.order)
+        bert, slots = AblatedBert.of(exported, len(model.vocabulary)), list(report["slots"])
+        files |= {f"{part}/{name}": content for name, content in exported.items()}
         parts[part] = {"folder": part, "layers": bert.layers, "heads": bert.heads}
         passes = list(canvases_of(subject, part, slots))
-        found += [to_json(circuit, bert) for circuit in circuits_of(bert, passes, part, model.rows - model.padding)]
+        circuits += [to_json(circuit, bert) for circuit in circuits_of(bert, passes, part, model.rows - model.padding)]
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -83,7 +83,7 @@ def circuit_files(row: ReferenceRow, words: int = WORDS) -> dict[str, bytes]:
         "slots": model.padding,
         "words": list(subject.words),
         "parts": parts,
-        "circuits": found,
+        "circuits": circuits,
         "pairs": counterfactual_pairs(subject, slots),
     }
     return {**files, "circuit.json": as_json(document)}
@@ -92,7 +92,7 @@ def circuit_files(row: ReferenceRow, words: int = WORDS) -> dict[str, bytes]:
 def canvases_of(subject: Any, part: str, slots: Sequence[int]) -> Iterator[list[PassCanvas]]:
     """Return the canvases of all words for every pass of the model's own run; empty if the pass changes nothing."""
     model, first = subject.predictor.model, subject.predictor.first_row
-    begin = [] if model.begin is None else [model.token[model.begin]]
+    begin = model_begin(model)
     for before, after in pairwise(subject.own.histories):
         canvases = []
         for word, old, new in zip(subject.predictor.words, before[:, slots], after[:, slots], strict=True):
@@ -108,7 +108,7 @@ class Pass:
     bert: AblatedBert
     canvases: list[PassCanvas]
     runs: list[Recorded]
-    wanted: list[np.ndarray]
+    decisions: list[np.ndarray]
 
     @classmethod
     def of(cls, bert: AblatedBert, canvases: list[PassCanvas]) -> "Pass":
@@ -121,48 +121,60 @@ class Pass:
 
     def changed(self, sets: list[frozenset[Node]], expected: list[np.ndarray]) -> np.ndarray:
         """Return which of these sets change a decision of some word when their nodes are off."""
-        found = np.zeros(len(sets), dtype=bool)
+        changes = np.zeros(len(sets), dtype=bool)
         for canvas, target in zip(self.canvases, expected, strict=True):
             if sets:
-                found |= (variants(self.bert, canvas, sets) != target).any(axis=1)
-        return found
+                changes |= (variants(self.bert, canvas, sets) != target).any(axis=1)
+        return changes
 
-    def is_enough(self, nodes: set[Node], parts: frozenset[Node]) -> bool:
+    def is_enough(self, nodes: set[Node], switchable: frozenset[Node]) -> bool:
         """Return whether these nodes alone, with all others off, make every decision of the whole model."""
-        return not self.changed([parts - nodes], self.wanted).any()
+        return not self.changed([switchable - nodes], self.decisions).any()
 
 
 def circuits_of(bert: AblatedBert, passes: list[list[PassCanvas]], part: str, first: int) -> Iterator[PartCircuit]:
     """Yield the circuit of every pass that changes something; `first` is the row of the first slot."""
-    made = {step: Pass.of(bert, canvases) for step, canvases in enumerate(passes, start=1) if canvases}
-    candidates = {step: candidate_nodes(bert, one.canvases, one.runs) for step, one in made.items()}
+    passes_by_step = {step: Pass.of(bert, canvases) for step, canvases in enumerate(passes, start=1) if canvases}
+    candidates = {
+        step: candidate_nodes(bert, pass_run.canvases, pass_run.runs) for step, pass_run in passes_by_step.items()
+    }
     needed: dict[int, set[Node]] = {}
-    for step, one in made.items():
-        alone = one.changed([frozenset([node]) for node in candidates[step]], one.wanted)
-        needed[step] = {node for node, matters in zip(candidates[step], alone, strict=True) if matters}
-    somewhere = {node for nodes in needed.values() for node in nodes}
-    for step, one in made.items():
-        yield _circuit(one, part, step, first, candidates[step], needed[step], somewhere)
+    for step, pass_run in passes_by_step.items():
+        changes = pass_run.changed([frozenset([node]) for node in candidates[step]], pass_run.decisions)
+        needed[step] = {node for node, matters in zip(candidates[step], changes, strict=True) if matters}
+    needed_in_some_pass = {node for nodes in needed.values() for node in nodes}
+    for step, pass_run in passes_by_step.items():
+        yield _circuit(pass_run, part, step, first, candidates[step], needed[step], needed_in_some_pass)
 
 
 def _circuit(
-    one: Pass, part: str, step: int, first: int, candidates: list[Node], necessary: set[Node], somewhere: set[Node]
+    pass_run: Pass,
+    part: str,
+    step: int,
+    first: int,
+    candidates: list[Node],
+    necessary: set[Node],
+    needed_in_some_pass: set[Node],
 ) -> PartCircuit:
-    bert, canvases = one.bert, one.canvases
-    parts = frozenset(node for node in bert.nodes(len(canvases[0].ids)) if node.kind != "token")
+    bert, canvases = pass_run.bert, pass_run.canvases
+    switchable = frozenset(node for node in bert.nodes(len(canvases[0].ids)) if node.kind != "token")
     tokens = {node for node in candidates if node.kind == "token"}
-    bare = parts - somewhere
-    others = [node for node in candidates if node not in somewhere | tokens]
-    restores = one.changed([bare - {node} for node in others], one.decided(bare))
-    backup = {node for node, matters in zip(others, restores, strict=True) if matters}
+    always_unneeded = switchable - needed_in_some_pass
+    unneeded = [node for node in candidates if node not in needed_in_some_pass | tokens]
+    restores = pass_run.changed([always_unneeded - {node} for node in unneeded], pass_run.decided(always_unneeded))
+    backup = {node for node, matters in zip(unneeded, restores, strict=True) if matters}
     edges = set(edges_of(bert, canvases, frozenset(), necessary | tokens))
-    around = somewhere | tokens
+    needed_or_token = needed_in_some_pass | tokens
     for node in sorted(backup):
-        edges |= {edge for edge in edges_of(bert, canvases, bare - {node}, around | {node}) if node in edge}
+        edges |= {
+            edge
+            for edge in edges_of(bert, canvases, always_unneeded - {node}, needed_or_token | {node})
+            if node in edge
+        }
     nodes = necessary | backup | {end for edge in edges for end in edge if end.kind != "output"}
-    if not one.is_enough(nodes, parts):
-        nodes = irreducible(nodes, candidates, lambda kept: one.is_enough(kept, parts))
-    _check_carries(one, nodes)
+    if not pass_run.is_enough(nodes, switchable):
+        nodes = irreducible(nodes, candidates, lambda kept: pass_run.is_enough(kept, switchable))
+    _check_carries(pass_run, nodes)
     return PartCircuit(
         part,
         step,
@@ -174,43 +186,43 @@ def _circuit(
 
 def irreducible(nodes: set[Node], candidates: list[Node], is_enough: Callable[[set[Node]], bool]) -> set[Node]:
     """Add nodes until they are enough, then remove each node that is not needed."""
-    found = nodes | set(candidates)
-    if not is_enough(found):
+    kept = nodes | set(candidates)
+    if not is_enough(kept):
         raise BenchError("the nodes that reach a decision are not enough for it; this model has no circuit")
     for node in reversed(candidates):
-        if node not in nodes and is_enough(found - {node}):
-            found.discard(node)
-    return found
+        if node not in nodes and is_enough(kept - {node}):
+            kept.discard(node)
+    return kept
 
 
-def _check_carries(one: Pass, nodes: set[Node]) -> None:
+def _check_carries(pass_run: Pass, nodes: set[Node]) -> None:
     """Check that a circuit carries its word: with its outputs from another word's run, it decides as for that word."""
-    for number, canvas in enumerate(one.canvases):
-        other = (number + 1) % len(one.canvases)
-        if not np.array_equal(canvas.rows, one.canvases[other].rows):
+    for number, canvas in enumerate(pass_run.canvases):
+        other = (number + 1) % len(pass_run.canvases)
+        if not np.array_equal(canvas.rows, pass_run.canvases[other].rows):
             continue
-        patched = one.bert.forward(canvas.ids, given={node: one.runs[other].added[node] for node in nodes})
-        if not np.array_equal(pass_decisions(patched, canvas)[0], one.wanted[other]):
+        patched = pass_run.bert.forward(canvas.ids, given={node: pass_run.runs[other].added[node] for node in nodes})
+        if not np.array_equal(pass_decisions(patched, canvas)[0], pass_run.decisions[other]):
             raise BenchError("a circuit does not carry another word; this is a fault of the bench, please report it")
 
 
 def pass_decisions(run: Recorded, canvas: PassCanvas) -> np.ndarray:
-    """[variants, rows of the canvas that are decided]"""
+    """Return the decisions of a run, [variants, rows of the canvas that are decided]."""
     return run.decided[:, canvas.rows]
 
 
 def variants(bert: AblatedBert, canvas: PassCanvas, off: list[frozenset[Node]]) -> np.ndarray:
     """Return the decisions with each of these sets of nodes off."""
-    found = []
+    decisions = []
     for start in range(0, len(off), AT_ONCE):
         check()
-        found.append(pass_decisions(bert.forward(canvas.ids, off[start : start + AT_ONCE]), canvas))
-    return np.concatenate(found)
+        decisions.append(pass_decisions(bert.forward(canvas.ids, off[start : start + AT_ONCE]), canvas))
+    return np.concatenate(decisions)
 
 
 def candidate_nodes(bert: AblatedBert, canvases: list[PassCanvas], runs: list[Recorded]) -> list[Node]:
     """Return the nodes that, for some word, add something and lead to a decision through attention."""
-    found: set[Node] = set()
+    candidates: set[Node] = set()
     for canvas, run in zip(canvases, runs, strict=True):
         reach = {int(row) for row in canvas.rows}
         live = {layer: set() for layer in range(-1, bert.layers)}
@@ -219,28 +231,28 @@ def candidate_nodes(bert: AblatedBert, canvases: list[PassCanvas], runs: list[Re
             weights = run.patterns[layer][:, sorted(reach)].max(axis=(0, 1), initial=0)
             reach |= set(np.flatnonzero(weights > NOTHING).tolist())
         live[-1] = reach
-        found |= {
+        candidates |= {
             node for node, added in run.added.items() if node.row in live[node.layer] and np.abs(added).max() > NOTHING
         }
-    return sorted(found)
+    return sorted(candidates)
 
 
 def edges_of(
     bert: AblatedBert, canvases: list[PassCanvas], off: frozenset[Node], nodes: set[Node] | frozenset[Node]
 ) -> Iterator[CircuitEdge]:
     """Yield the edges between these nodes, and to outputs, that change a decision if they are off, with `off` off."""
-    found: set[CircuitEdge] = set()
+    needed: set[CircuitEdge] = set()
     for canvas in canvases:
         before = bert.forward(canvas.ids, [off])
         expected = pass_decisions(before, canvas)[0]
-        asked = [edge for edge in _possible(nodes, canvas, before) if edge not in found]
-        for start in range(0, len(asked), AT_ONCE):
+        untested = [edge for edge in _possible(nodes, canvas, before) if edge not in needed]
+        for start in range(0, len(untested), AT_ONCE):
             check()
-            part = asked[start : start + AT_ONCE]
-            run = bert.forward(canvas.ids, [off] * len(part), edges=part, before=before)
+            batch = untested[start : start + AT_ONCE]
+            run = bert.forward(canvas.ids, [off] * len(batch), edges=batch, before=before)
             matters = (pass_decisions(run, canvas) != expected).any(axis=1)
-            found |= {edge for edge, is_needed in zip(part, matters, strict=True) if is_needed}
-    yield from sorted(found)
+            needed |= {edge for edge, is_needed in zip(batch, matters, strict=True) if is_needed}
+    yield from sorted(needed)
 
 
 def _possible(nodes: set[Node] | frozenset[Node], canvas: PassCanvas, run: Recorded) -> Iterator[CircuitEdge]:
@@ -251,9 +263,11 @@ def _possible(nodes: set[Node] | frozenset[Node], canvas: PassCanvas, run: Recor
             earlier = source.layer < reader.layer or (
                 source.layer == reader.layer and (source.kind, reader.kind) == ("head", "mlp")
             )
-            same = source.row == reader.row
-            seen = reader.kind == "head" and run.patterns[reader.layer][reader.head, reader.row, source.row] > NOTHING
-            if earlier and (same or seen) and np.abs(run.added[source]).max() > NOTHING:
+            is_same_row = source.row == reader.row
+            is_attended = (
+                reader.kind == "head" and run.patterns[reader.layer][reader.head, reader.row, source.row] > NOTHING
+            )
+            if earlier and (is_same_row or is_attended) and np.abs(run.added[source]).max() > NOTHING:
                 yield source, reader
 
 
@@ -268,21 +282,23 @@ def counterfactual_pairs(subject: Any, slots: Sequence[int]) -> list[dict[str, A
 
     model = subject.predictor.model
     letters = np.unique(subject.predictor.words)
-    found = []
+    pairs = []
     for number, word in enumerate(subject.predictor.words):
-        tried, places = [], np.linspace(0, len(word) - 1, LETTERS_PER_WORD).astype(int).tolist()
-        for place in dict.fromkeys(places):
+        changed_words, positions = [], np.linspace(0, len(word) - 1, LETTERS_PER_WORD).astype(int).tolist()
+        for position in dict.fromkeys(positions):
             other = word.copy()
-            other[place] = letters[(np.searchsorted(letters, word[place]) + 1) % len(letters)]
-            tried.append((place, other))
-        others = CompiledPredictor(model, np.stack([other for _, other in tried]), subject.predictor.engine)
-        values = replace(subject, predictor=others).expected
-        for (place, other), value in zip(tried, values, strict=True):
+            other[position] = letters[(np.searchsorted(letters, word[position]) + 1) % len(letters)]
+            changed_words.append((position, other))
+        changed_predictor = CompiledPredictor(
+            model, np.stack([other for _, other in changed_words]), subject.predictor.engine
+        )
+        values = replace(subject, predictor=changed_predictor).expected
+        for (position, other), value in zip(changed_words, values, strict=True):
             differ = np.flatnonzero(value[slots] != subject.expected[number][slots]).tolist()
             if differ:
                 symbols = [model.symbols(tokens.tolist()) for tokens in (word, other)]
-                found.append({"word": symbols[0], "counterfactual": symbols[1], "letter": place, "slots": differ})
-    return found
+                pairs.append({"word": symbols[0], "counterfactual": symbols[1], "letter": position, "slots": differ})
+    return pairs
 
 
 # Documents, and the score of a proposed circuit.
@@ -299,7 +315,7 @@ def to_json(circuit: PartCircuit, bert: AblatedBert) -> dict[str, Any]:
 
 
 def node_json(node: Node, bert: AblatedBert, *, necessary: bool) -> dict[str, Any]:
-    """`index` is the entry of the hook: the row, and for a head its number."""
+    """Return the JSON object of a node; its row, and for a head its number, index the entry of the hook."""
     index = {"row": node.row, **({"head": node.head} if node.kind == "head" else {})}
     where = {"layer": node.layer} if node.kind in ("head", "mlp") else {}
     return {
@@ -323,13 +339,17 @@ def role(node: Node, bert: AblatedBert) -> str:
     head = next((head for head in layer["heads"] if head["head"] == node.head), None)
     if head is None:
         return "a head without weights"
-    named = {key: ", ".join(head[key]) or "nothing" for key in ("queries", "keys", "reads", "writes")}
-    return f"looks up {named['queries']} = {named['keys']}; copies {named['reads']} to {named['writes']}"
+    names = {key: ", ".join(head[key]) or "nothing" for key in ("queries", "keys", "reads", "writes")}
+    return f"looks up {names['queries']} = {names['keys']}; copies {names['reads']} to {names['writes']}"
 
 
 @dataclass(frozen=True)
 class CircuitScore:
-    """Recall: share of necessary nodes (edges) that were proposed. Precision: share of proposed ones in the circuit."""
+    """The score of the proposed nodes, or edges.
+
+    Recall is the share of necessary ones that were proposed, precision the share of proposed ones that are in the
+    circuit.
+    """
 
     precision: float
     recall: float
@@ -342,56 +362,56 @@ class CircuitScore:
         return 2 * self.precision * self.recall / both if both else 0.0
 
     def to_json(self) -> dict[str, Any]:
-        shown = {"precision": self.precision, "recall": self.recall, "f1": self.f1}
-        return {**shown, "missing": list(self.missing), "extra": list(self.extra)}
+        numbers = {"precision": self.precision, "recall": self.recall, "f1": self.f1}
+        return {**numbers, "missing": list(self.missing), "extra": list(self.extra)}
 
 
 def score_circuit(proposed: Mapping[str, Any], truth: Mapping[str, Any]) -> dict[str, CircuitScore]:
-    """`nodes` and `edges` over all circuits of the truth; a circuit that is not proposed counts as empty.
+    """Return the scores of `nodes` and `edges` over all circuits of the truth; a missing circuit counts as empty.
 
     Both are documents with `circuits`, a list of {"part", "pass", "nodes", "edges"}; a node is an id or an object with
     an id, an edge a pair of ids.
     """
-    wanted, offered = _by_pass(truth, "the truth"), _by_pass(proposed, "the proposal")
-    unknown = sorted(set(offered) - set(wanted))
+    true_circuits, proposed_circuits = _by_pass(truth, "the truth"), _by_pass(proposed, "the proposal")
+    unknown = sorted(set(proposed_circuits) - set(true_circuits))
     if unknown:
         part, step = unknown[0]
         raise UnmaskError(f"the truth has no circuit of the {part} in pass {step}; leave it out of the proposal")
     scores = {}
     for kind in ("nodes", "edges"):
-        needed = {(key, item) for key, circuit in wanted.items() for item in circuit["necessary " + kind]}
-        allowed = {(key, item) for key, circuit in wanted.items() for item in circuit[kind]}
-        given = {(key, item) for key, circuit in offered.items() for item in circuit[kind]}
+        needed = {(key, item) for key, circuit in true_circuits.items() for item in circuit["necessary " + kind]}
+        allowed = {(key, item) for key, circuit in true_circuits.items() for item in circuit[kind]}
+        proposed_items = {(key, item) for key, circuit in proposed_circuits.items() for item in circuit[kind]}
         scores[kind] = CircuitScore(
-            len(given & allowed) / len(given) if given else float(not needed),
-            len(given & needed) / len(needed) if needed else 1.0,
-            _named(needed - given),
-            _named(given - allowed),
+            len(proposed_items & allowed) / len(proposed_items) if proposed_items else float(not needed),
+            len(proposed_items & needed) / len(needed) if needed else 1.0,
+            _labels(needed - proposed_items),
+            _labels(proposed_items - allowed),
         )
     return scores
 
 
-def _named(items: set[tuple[tuple[str, int], Any]]) -> tuple[str, ...]:
+def _labels(items: set[tuple[tuple[str, int], Any]]) -> tuple[str, ...]:
     return tuple(
         f"{part} pass {step}: {' → '.join(item) if isinstance(item, tuple) else item}"
         for (part, step), item in sorted(items)
     )
 
 
-def _by_pass(document: Mapping[str, Any], what: str) -> dict[tuple[str, int], dict[str, set[Any]]]:
-    found: dict[tuple[str, int], dict[str, set[Any]]] = {}
+def _by_pass(document: Mapping[str, Any], source: str) -> dict[tuple[str, int], dict[str, set[Any]]]:
+    by_pass: dict[tuple[str, int], dict[str, set[Any]]] = {}
     try:
         for circuit in document["circuits"]:
             key = (circuit["part"], circuit["pass"])
-            if key in found or not isinstance(key[0], str) or type(key[1]) is not int:
-                raise UnmaskError(f"{what} has two circuits for {key}, or none that is named by a part and a pass")
+            if key in by_pass or not isinstance(key[0], str) or type(key[1]) is not int:
+                raise UnmaskError(f"{source} has two circuits for {key}, or none that is named by a part and a pass")
             nodes = [node if isinstance(node, dict) else {"id": node} for node in circuit["nodes"]]
             ids = {node["id"] for node in nodes}
             backup = {node["id"] for node in nodes if not node.get("necessary", True)}
             edges = {(source, reader) for source, reader in circuit["edges"]}
             if not all(isinstance(name, str) for name in (*ids, *(end for edge in edges for end in edge))):
                 raise TypeError("ids are strings")
-            found[key] = {
+            by_pass[key] = {
                 "nodes": ids,
                 "necessary nodes": ids - backup,
                 "edges": edges,
@@ -400,10 +420,10 @@ def _by_pass(document: Mapping[str, Any], what: str) -> dict[tuple[str, int], di
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         reason = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise UnmaskError(
-            f"{what} is not a document of circuits ({reason}); it has `circuits`, a list of objects with `part`, "
-            "`pass`, `nodes` (ids) and `edges` (pairs of ids)"
+            f"{source} is not a document of circuits ({reason}); it has `circuits`, a list of objects with "
+            "`part`, `pass`, `nodes` (ids) and `edges` (pairs of ids)"
         ) from None
-    return found
+    return by_pass
 
 
 def read_circuit(path: str | Path) -> dict[str, Any]:

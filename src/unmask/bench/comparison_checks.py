@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from unmask.bench.checks import check, random_slots, refuse_too_many, writes_once
+from unmask.bench.checks import check, random_slots, refuse_too_many_writes, writes_once
 from unmask.bench.observed_run import NotApplicable, ObservedRun
-from unmask.bench.trial import CheckFailed, Trial, refuse
+from unmask.bench.trial import CheckFailed, Trial, refuse_fault
 
 PADDING = 12
 KNOWN_EFFECTS: dict[str, tuple[Any, Any, str | None]] = {
@@ -28,51 +28,51 @@ def options_have_effect(trial: Trial) -> str:
     model = trial.model
     if model.least_passes == model.slots:
         raise NotApplicable("the slots of this model have a single order")
-    known = {name: row for name, row in KNOWN_EFFECTS.items() if trial.accepts(name)}
-    known |= {name: (*values, None) for name, values in trial.effects.items()}
-    if not known:
+    compared = {name: row for name, row in KNOWN_EFFECTS.items() if trial.accepts(name)}
+    compared |= {name: (*values, None) for name, values in trial.effects.items()}
+    if not compared:
         raise NotApplicable(f"generate has none of the parameters {', '.join(KNOWN_EFFECTS)}")
-    for name, (first, second, variant) in known.items():
+    for name, (first, second, variant) in compared.items():
         runs = [
-            trial.finished(trial.run(trial.words[0].ids, model.slots, variant=variant, **{name: value}))
+            trial.require_finished(trial.run(trial.words[0].ids, model.slots, variant=variant, **{name: value}))
             for value in (first, second)
         ]
         if same_run(*runs):
             if variant is None:
-                trial.sound(runs[0], trial.words[0], order=True)
-            refuse_too_many(trial)
+                trial.require_sound(runs[0], trial.words[0], order=True)
+            refuse_too_many_writes(trial)
             raise CheckFailed(f"{name}={first!r} and {name}={second!r} write the same slots in the same passes")
-    return f"with an effect: {', '.join(known)}"
+    return f"with an effect: {', '.join(compared)}"
 
 
 @check("values of an option that mean the same give different runs: one of them is replaced by a default")
 def options_agree(trial: Trial) -> str:
     model, word = trial.model, trial.words[0]
-    known = {name: values for name, values in KNOWN_EQUAL.items() if trial.accepts(name)} | dict(trial.equal)
-    if not known:
+    compared_options = {name: values for name, values in KNOWN_EQUAL.items() if trial.accepts(name)} | dict(trial.equal)
+    if not compared_options:
         raise NotApplicable("no values are known to mean the same; generate has no parameter editing_threshold")
     runs: list[tuple[str, np.ndarray, dict[str, Any]]] = [("", word.ids, {})]
     if trial.accepts("uniform"):
         runs.append((" from random symbols", random_slots(trial, 0), {"uniform": True}))
     compared = 0
-    for name, (first, *others) in known.items():
-        for other in others:
-            for where, ids, more in runs:
+    for name, (first, *other_values) in compared_options.items():
+        for other_value in other_values:
+            for where, ids, extra in runs:
                 for steps in (model.slots, model.least_passes, 1):
                     try:
-                        pair = [trial.run(ids, steps, **more, **{name: value}) for value in (first, other)]
+                        pair = [trial.run(ids, steps, **extra, **{name: value}) for value in (first, other_value)]
                     except NotApplicable:
                         continue
-                    if not same_run(*map(trial.finished, pair)):
+                    if not same_run(*map(trial.require_finished, pair)):
                         _refuse_chance(trial)
-                        for run in () if more else pair:  # such a sampler may write random symbols
-                            refuse("no_shift", trial.unpredicted_write(run))
-                        said = f"steps={steps}{where}: {name}={first!r} and {name}={other!r} differ"
-                        raise CheckFailed(f"{said}: {difference(trial, *pair)}")
+                        for run in () if extra else pair:  # such a sampler may write random symbols
+                            refuse_fault("no_shift", trial.unpredicted_write(run))
+                        where_and_values = f"steps={steps}{where}: {name}={first!r} and {name}={other_value!r} differ"
+                        raise CheckFailed(f"{where_and_values}: {difference(trial, *pair)}")
                     compared += 1
     if not compared:
         raise NotApplicable("no run of this sampler can be compared")
-    agreed = (f"{name} = {', '.join(map(repr, values))}" for name, values in known.items())
+    agreed = (f"{name} = {', '.join(map(repr, values))}" for name, values in compared_options.items())
     return f"the same runs with {'; '.join(agreed)}"
 
 
@@ -88,35 +88,36 @@ def batch_rows(trial: Trial) -> str:
 def _rows_beside(trial: Trial) -> tuple[list[str], str | None]:
     """Return which rows shared the batch, and the first row whose result differs from its result alone."""
     first, second = trial.words[:2]
-    given = second.ids.copy()
-    known = (second.earliest == 1) & (second.values >= 0) & trial.model.write_once
-    given[trial.model.prompt_length :][known] = second.values[known]
+    half_filled = second.ids.copy()
+    surely_right = (second.earliest == 1) & (second.values >= 0) & trial.model.write_once
+    half_filled[trial.model.prompt_length :][surely_right] = second.values[surely_right]
     compared = []
-    for other, what in ((second.ids, "another word"), (given, "a canvas of which a part is given")):
+    for other, neighbour in ((second.ids, "another word"), (half_filled, "a canvas of which a part is given")):
         try:
-            together = trial.finished(trial.run(np.stack([first.ids, other]), trial.model.slots))
+            together = trial.require_finished(trial.run(np.stack([first.ids, other]), trial.model.slots))
         except NotApplicable:
             if not compared:
                 raise
             break
         for row, ids in enumerate((first.ids, other)):
-            alone = trial.finished(trial.run(ids, trial.model.slots))
+            alone = trial.require_finished(trial.run(ids, trial.model.slots))
             assert together.result is not None
             assert alone.result is not None
             differs = np.flatnonzero(together.result[row] != alone.result[0])
             if len(differs):
-                slot = int(differs[0]) - trial.model.prompt_length
+                column = int(differs[0])
+                symbols = (trial.model.shown(result[column]) for result in (together.result[row], alone.result[0]))
                 return compared, (
-                    f"row {row} beside {what}: slot {slot} is {trial.model.shown(together.result[row, differs[0]])}, "
-                    f"and {trial.model.shown(alone.result[0, differs[0]])} if the row is alone"
+                    f"row {row} beside {neighbour}: slot {column - trial.model.prompt_length} is "
+                    f"{', and '.join(symbols)} if the row is alone"
                 )
-        compared.append(what)
+        compared.append(neighbour)
     return compared, None
 
 
 @check("padding is read or written: the attention mask is not passed on")
 def padding(trial: Trial) -> str:
-    trial.needs("attention_mask")
+    trial.require_option("attention_mask")
     model = trial.model
     if not model.is_rotary:
         raise NotApplicable("this model has absolute positions, so that padding on the left shifts them")
@@ -125,20 +126,20 @@ def padding(trial: Trial) -> str:
     padded = [np.append(pads, word.ids) for word in (first, second)]
     hidden = np.append(np.zeros(PADDING, dtype=np.int64), np.ones_like(first.ids))
     longer = np.append(second.ids[1 : 1 + PADDING], second.ids)  # a prompt that needs no padding
-    alone = [trial.finished(trial.run(word.ids, model.slots)).slots[0] for word in (first, second)]
-    lone = trial.run(longer, model.slots, attention_mask=np.ones_like([longer]), prompt_length=length)
-    whole = (longer, np.ones_like(longer), trial.finished(lone).slots[0])
+    alone = [trial.require_finished(trial.run(word.ids, model.slots)).slots[0] for word in (first, second)]
+    longer_alone = trial.run(longer, model.slots, attention_mask=np.ones_like([longer]), prompt_length=length)
+    unpadded_row = (longer, np.ones_like(longer), trial.require_finished(longer_alone).slots[0])
     rows = [(ids, hidden, slots) for ids, slots in zip(padded, alone, strict=True)]
-    for batch, what in ((rows, "equal"), ([rows[0], whole], "two"), ([whole, rows[0]], "two")):
-        ids, visible, expected = (np.stack(part) for part in zip(*batch, strict=True))
-        run = trial.finished(trial.run(ids, model.slots, attention_mask=visible, prompt_length=length))
+    for batch, lengths in ((rows, "equal"), ([rows[0], unpadded_row], "two"), ([unpadded_row, rows[0]], "two")):
+        ids, visible, expected = (np.stack(column) for column in zip(*batch, strict=True))
+        run = trial.require_finished(trial.run(ids, model.slots, attention_mask=visible, prompt_length=length))
         differs = np.argwhere(run.slots != expected)
         if len(differs):
             _refuse_chance(trial)
-            refuse("batch_rows", _rows_beside(trial)[1])
+            refuse_fault("batch_rows", _rows_beside(trial)[1])
             row, slot = differs[0].tolist()
             raise CheckFailed(
-                f"prompts of {what} lengths, row {row}, with {int((visible[row] == 0).sum())} padding tokens on the "
+                f"prompts of {lengths} lengths, row {row}, with {int((visible[row] == 0).sum())} padding tokens on the "
                 f"left: slot {slot} is {model.shown(run.slots[row, slot])}, and {model.shown(expected[row, slot])} if "
                 "the row is alone and not padded"
             )
@@ -157,7 +158,7 @@ def _chance(trial: Trial) -> str | None:
     """Return where two runs with equal arguments differ."""
     for variant in (None, "undecided"):
         first, second = (
-            trial.finished(trial.run(trial.words[0].ids, trial.half, variant=variant, attempt=attempt))
+            trial.require_finished(trial.run(trial.words[0].ids, trial.half, variant=variant, attempt=attempt))
             for attempt in (1, 2)
         )
         if not same_run(first, second):
@@ -172,18 +173,18 @@ def _refuse_chance(trial: Trial) -> None:
         fault = _chance(trial)
     except (CheckFailed, NotApplicable):
         return
-    refuse("deterministic", fault)
+    refuse_fault("deterministic", fault)
 
 
 @check("the result depends on the number type of the model, although its decisions do not")
 def dtype(trial: Trial) -> str:
     word, compared = trial.words[0], []
-    exact = trial.finished(trial.run(word.ids, trial.model.slots))
+    exact = trial.require_finished(trial.run(word.ids, trial.model.slots))
     fault = trial.wrong_prediction(exact, word)
     if fault is not None:
         raise NotApplicable(f"{fault} (see bidirectional)")
     for name in ("bfloat16", "float16"):
-        run = trial.finished(trial.run(word.ids, trial.model.slots, dtype=name))
+        run = trial.require_finished(trial.run(word.ids, trial.model.slots, dtype=name))
         if trial.wrong_prediction(run, word) is not None:
             continue  # the model's own decisions change in this number type
         if not same_run(exact, run):
@@ -197,13 +198,14 @@ def dtype(trial: Trial) -> str:
 
 @check("a cache changes the result: keys, values or logits are stale")
 def cache_changes_nothing(trial: Trial) -> str:
-    trial.needs("use_cache")
+    trial.require_option("use_cache")
     widths = cache_widths(trial)
     for width in widths:
         more: dict[str, Any] = {} if width is None else {"block_length": width}
         for number, word in enumerate(trial.words):
             plain, cached = (
-                trial.finished(trial.run(word.ids, trial.model.slots, use_cache=use, **more)) for use in (False, True)
+                trial.require_finished(trial.run(word.ids, trial.model.slots, use_cache=use, **more))
+                for use in (False, True)
             )
             differs = np.flatnonzero(plain.slots[0] != cached.slots[0])
             if len(differs):
@@ -222,17 +224,17 @@ def cache_widths(trial: Trial) -> list[int | None]:
     if not trial.accepts("block_length"):
         return [None]
     slots = trial.model.slots
-    parts = [width for width in range(3, slots) if slots % width == 0] if trial.model.facts["hops"] > 1 else []
-    return [slots, *reversed(parts)]
+    divisors = [width for width in range(3, slots) if slots % width == 0] if trial.model.facts["hops"] > 1 else []
+    return [slots, *reversed(divisors)]
 
 
 @check("the step map or the histories that are returned do not agree with the passes")
 def step_map_is_true(trial: Trial) -> str:
-    run = trial.finished(trial.run(trial.words[0].ids, trial.model.slots))
+    run = trial.require_finished(trial.run(trial.words[0].ids, trial.model.slots))
     if run.returned_step_map is None:
         raise NotApplicable("generate returns neither a step map [batch, slots] nor histories")
-    trial.followed(run)
-    refuse("no_shift", trial.unpredicted_write(run))
+    trial.require_followed(run)
+    refuse_fault("no_shift", trial.unpredicted_write(run))
     observed, returned = run.step_map(), run.returned_step_map
     assert observed is not None
     if returned.shape != observed.shape or not np.array_equal(ranked(returned), ranked(observed)):
@@ -257,10 +259,10 @@ def difference(trial: Trial, first: ObservedRun, second: ObservedRun) -> str:
     """Describe where two runs first differ."""
     differs = np.flatnonzero(first.slots[0] != second.slots[0])
     if len(differs):
-        held = (trial.model.shown(run.slots[0, differs[0]]) for run in (first, second))
-        return f"slot {differs[0]} holds {' and '.join(held)}"
-    when, then = first.step_map(), second.step_map()
-    assert when is not None
-    assert then is not None
-    slot = int(np.flatnonzero(when[0] != then[0])[0])
-    return f"slot {slot} was written in pass {when[0, slot]} and in pass {then[0, slot]}"
+        symbols = (trial.model.shown(run.slots[0, differs[0]]) for run in (first, second))
+        return f"slot {differs[0]} holds {' and '.join(symbols)}"
+    first_passes, second_passes = first.step_map(), second.step_map()
+    assert first_passes is not None
+    assert second_passes is not None
+    slot = int(np.flatnonzero(first_passes[0] != second_passes[0])[0])
+    return f"slot {slot} was written in pass {first_passes[0, slot]} and in pass {second_passes[0, slot]}"

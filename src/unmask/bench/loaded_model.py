@@ -115,18 +115,18 @@ class LoadedModel:
 
     def wrong_layer(self, streams: Any, tolerance: float = 0.01) -> str | None:
         """Describe where an engine's residual streams, [rows, width] per layer, first differ; None if they do not."""
-        expected = self.residual()
-        if len(streams) != len(expected):
-            return f"{len(streams)} layers instead of {len(expected)}"
-        for layer, (found, right) in enumerate(zip(streams, expected, strict=True)):
-            found = np.asarray(found, dtype=np.float32)
-            if found.shape != right.shape:
-                return f"layer {layer}: the shape is {list(found.shape)} instead of {list(right.shape)}"
-            differs = np.argwhere(~(np.abs(found - right) <= tolerance))
+        expected_streams = self.residual()
+        if len(streams) != len(expected_streams):
+            return f"{len(streams)} layers instead of {len(expected_streams)}"
+        for layer, (actual, target) in enumerate(zip(streams, expected_streams, strict=True)):
+            actual = np.asarray(actual, dtype=np.float32)
+            if actual.shape != target.shape:
+                return f"layer {layer}: the shape is {list(actual.shape)} instead of {list(target.shape)}"
+            differs = np.argwhere(~(np.abs(actual - target) <= tolerance))
             if len(differs):
                 row, column = differs[0].tolist()
                 return (
-                    f"layer {layer}, row {row}, column {column}: {found[row, column]} instead of {right[row, column]}"
+                    f"layer {layer}, row {row}, column {column}: {actual[row, column]} instead of {target[row, column]}"
                 )
         return None
 
@@ -170,12 +170,12 @@ def _words(facts: dict[str, Any]) -> Iterator[ReferenceWord]:
 def _without_progress_bar() -> Generator[None]:
     """Load without the progress bars of transformers."""
     logging = _transformers().utils.logging
-    shown = logging.is_progress_bar_enabled()
+    was_enabled = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
         yield
     finally:
-        if shown:
+        if was_enabled:
             logging.enable_progress_bar()
 
 

@@ -77,11 +77,10 @@ class ObservedRun:
 
     def canvases(self) -> list[np.ndarray] | None:
         """Return the slots before every pass and at the end; None if a call did not show the canvas from its start."""
-        shown = [self._canvas(call) for call in self.calls]
-        known = [canvas for canvas in shown if canvas is not None]
-        if not known or len(known) < len(shown) or self.result is None:
+        canvases = [canvas for call in self.calls if (canvas := self._canvas(call)) is not None]
+        if not canvases or len(canvases) < len(self.calls) or self.result is None:
             return None
-        return [*known, self.slots]
+        return [*canvases, self.slots]
 
     def _canvas(self, call: ModelCall) -> np.ndarray | None:
         """Return the canvas of a call, which may lack rows at the end (a window of blocks) or have more (padding)."""
@@ -96,12 +95,12 @@ class ObservedRun:
     def predictions(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         """Return (symbols, probabilities) of the slots in a pass (from 1), [batch, slots]; -1 and 0 if unknown."""
         call, (rows, width) = self.calls[step - 1], self.start.shape
-        symbols, sure = np.full((rows, width), -1), np.zeros((rows, width))
+        symbols, probability = np.full((rows, width), -1), np.zeros((rows, width))
         first = int(self.shifted)
-        seen = min(width - first, call.predicted.shape[1])
-        symbols[:, first : first + seen] = call.predicted[:rows, :seen]
-        sure[:, first : first + seen] = call.probability[:rows, :seen]
-        return symbols[:, self.prompt_length :], sure[:, self.prompt_length :]
+        columns = min(width - first, call.predicted.shape[1])
+        symbols[:, first : first + columns] = call.predicted[:rows, :columns]
+        probability[:, first : first + columns] = call.probability[:rows, :columns]
+        return symbols[:, self.prompt_length :], probability[:, self.prompt_length :]
 
     def writes(self, row: int = 0) -> list[SlotWrite]:
         """Return every change of a slot of one row, pass by pass."""
@@ -164,7 +163,7 @@ def observe_run(
     try:
         with _alarm(seconds):
             returned = generate()
-        _take(run, returned)
+        _store_result(run, returned)
     except StopRun as stop:
         run.stopped = str(stop)
     except NotApplicable:
@@ -195,15 +194,15 @@ def _alarm(seconds: float) -> Generator[None]:
     def ring(_: int, __: FrameType | None) -> None:
         raise StopRun(f"it was stopped after {seconds:g} seconds")
 
-    former = signal.signal(signal.SIGALRM, ring)
+    previous_handler = signal.signal(signal.SIGALRM, ring)
     start = time.monotonic()
-    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)  # the alarm repeats in case a sampler swallows it
+    remaining, _ = signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)  # the alarm repeats in case a sampler swallows it
     try:
         yield
     finally:
-        rest = max(left - (time.monotonic() - start), 0.001) if left else 0
+        rest = max(remaining - (time.monotonic() - start), 0.001) if remaining else 0
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, former)
+        signal.signal(signal.SIGALRM, previous_handler)
         signal.setitimer(signal.ITIMER_REAL, rest)
 
 
@@ -215,7 +214,7 @@ def _array(value: Any) -> np.ndarray:
     return np.asarray(value)
 
 
-def _take(run: ObservedRun, returned: Any) -> None:
+def _store_result(run: ObservedRun, returned: Any) -> None:
     """Store what `generate` returned: ids, (ids, step map or histories), or an object with `sequences`."""
     more = None
     if isinstance(returned, tuple) and len(returned) == 2:
@@ -256,5 +255,5 @@ def _step_map_of(run: ObservedRun, more: Any) -> np.ndarray | None:
             t += not np.array_equal(before, after)
             when = np.where(before != after, t, when)
         return when
-    found = _array(more)
-    return found[:, -slots:] if found.ndim == 2 and found.shape[1] >= slots else None
+    step_map = _array(more)
+    return step_map[:, -slots:] if step_map.ndim == 2 and step_map.shape[1] >= slots else None

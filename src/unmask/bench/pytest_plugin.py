@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def unmask_model() -> Callable[[str], Any]:
-    """name → the reference model of that name, with `module()`, `tokenizer` and `words`."""
+    """Return a function from a name to its reference model, with `module()`, `tokenizer` and `words`."""
     from unmask.bench.bench_folder import cached_models
 
     loaded: dict[str, Any] = {}

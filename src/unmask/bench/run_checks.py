@@ -27,7 +27,10 @@ PASSED, FAILED, EXPECTED, NOT_APPLICABLE = "passed", "failed", "expected failure
 
 @dataclass(frozen=True)
 class CheckOutcome:
-    """`status` is passed, failed, expected failure or not applicable; `message` says what was compared, or why not."""
+    """The outcome of one check on one model.
+
+    `status` is passed, failed, expected failure or not applicable; `message` says what was compared, or why not.
+    """
 
     check: str
     model: str
@@ -65,17 +68,20 @@ class Report:
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Return (check, status over all models, first failure or reason)."""
-        found = []
+        rows = []
         for name in dict.fromkeys(outcome.check for outcome in self.outcomes):
-            mine = [outcome for outcome in self.outcomes if outcome.check == name]
-            by_status = {status: [o for o in mine if o.status == status] for status in (FAILED, EXPECTED, PASSED)}
-            status = next((status for status, some in by_status.items() if some), NOT_APPLICABLE)
-            some = by_status.get(status) or mine
-            compared = len(mine) - sum(o.status == NOT_APPLICABLE for o in mine)
-            count = f" ({len(some)} of {compared} models)" if status in (FAILED, EXPECTED) else ""
-            count = f" ({len(some)} models)" if status == PASSED else count
-            found.append((name, status + count, f"{some[0].model}: {some[0].message}"))
-        return found
+            outcomes = [outcome for outcome in self.outcomes if outcome.check == name]
+            by_status = {
+                status: [outcome for outcome in outcomes if outcome.status == status]
+                for status in (FAILED, EXPECTED, PASSED)
+            }
+            status = next((status for status, shown in by_status.items() if shown), NOT_APPLICABLE)
+            shown = by_status.get(status) or outcomes
+            compared = len(outcomes) - sum(outcome.status == NOT_APPLICABLE for outcome in outcomes)
+            count = f" ({len(shown)} of {compared} models)" if status in (FAILED, EXPECTED) else ""
+            count = f" ({len(shown)} models)" if status == PASSED else count
+            rows.append((name, status + count, f"{shown[0].model}: {shown[0].message}"))
+        return rows
 
     def text(self) -> str:
         """Return the table as plain text."""
@@ -85,7 +91,7 @@ class Report:
         return "\n".join([f"checks of {self.sampler}", *lines, self.summary()])
 
     def summary(self) -> str:
-        """One sentence."""
+        """Return the numbers of checks by status, as one line."""
         counts = {status: sum(row[1].startswith(status) for row in self.rows()) for status in (PASSED, FAILED)}
         rest = len(self.rows()) - sum(counts.values())
         return f"{counts[PASSED]} checks passed, {counts[FAILED]} failed, {rest} not applicable or expected to fail"
@@ -104,12 +110,12 @@ def named_checks(names: Iterable[str] | None) -> list[SamplerCheck]:
     """Return the checks of these names; all checks if there are no names."""
     if names is None:
         return list(CHECKS)
-    known = {check.name: check for check in CHECKS}
-    chosen = list(names)
-    for name in chosen:
-        if name not in known:
-            raise BenchError(f"unknown check {name!r}; use {', '.join(known)}")
-    return [known[name] for name in chosen]
+    by_name = {check.name: check for check in CHECKS}
+    requested = list(names)
+    for name in requested:
+        if name not in by_name:
+            raise BenchError(f"unknown check {name!r}; use {', '.join(by_name)}")
+    return [by_name[name] for name in requested]
 
 
 def outcome_of(check: SamplerCheck, trial: Trial, reason: str | None = None) -> CheckOutcome:
@@ -139,7 +145,7 @@ def run_checks(
     """Run every check on every model; `seconds` limits each run of the sampler."""
     if not callable(generate):
         raise BenchError(f"a sampler is a function generate(model, tokenizer, input_ids, …), not {generate!r}")
-    chosen, expected = named_checks(checks), dict(expected_failures or {})
+    selected, expected = named_checks(checks), dict(expected_failures or {})
     named_checks(expected)
     check_call(generate, options or {})
     check_values(generate, options or {}, effects or {}, equal or {})
@@ -148,7 +154,7 @@ def run_checks(
     report = Report(name or getattr(generate, "__qualname__", type(generate).__name__))
     for model in models:
         trial = Trial(generate, model, options or {}, effects or {}, equal or {}, seconds)
-        for check in chosen:
+        for check in selected:
             report.outcomes.append(outcome_of(check, trial, expected.get(check.name)))
         report.runs += measured_runs(trial)
     return report
@@ -156,7 +162,7 @@ def run_checks(
 
 def measured_runs(trial: Trial) -> list[MeasuredRun]:
     """Measure passes and right slots at a few budgets, on the first word."""
-    model, word, found = trial.model, trial.words[0], []
+    model, word, measured = trial.model, trial.words[0], []
     for steps in sorted({model.slots, trial.half, model.least_passes, 1}, reverse=True):
         try:
             run = trial.run(word.ids, steps)
@@ -166,7 +172,7 @@ def measured_runs(trial: Trial) -> list[MeasuredRun]:
             continue
         judged = word.values >= 0
         when = run.step_map()
-        found.append(
+        measured.append(
             MeasuredRun(
                 model.name,
                 steps,
@@ -175,37 +181,37 @@ def measured_runs(trial: Trial) -> list[MeasuredRun]:
                 None if when is None else when[0].tolist(),
             )
         )
-    return found
+    return measured
 
 
 def function_named(text: str) -> Callable[..., Any]:
     """Load the function FILE.py:NAME or package.module:NAME."""
-    where, _, name = text.rpartition(":")
-    if not where or not name:
+    module_name, _, name = text.rpartition(":")
+    if not module_name or not name:
         raise BenchError(f"a sampler is named FILE.py:NAME or package.module:NAME, not {text!r}")
     try:
-        module = _module_of_file(Path(where)) if where.endswith(".py") else _module_named(where)
-        found = module
-        for part in name.split("."):
-            found = getattr(found, part)
+        module = _module_of_file(Path(module_name)) if module_name.endswith(".py") else _module_named(module_name)
+        function = module
+        for attribute in name.split("."):
+            function = getattr(function, attribute)
     except BenchError:
         raise
     except (Exception, SystemExit) as error:  # the user's file may raise anything
         reason = " ".join(str(error).split())[:200]
         raise BenchError(f"{text} cannot be loaded ({type(error).__name__}: {reason}); check the name") from None
-    if not callable(found):
-        raise BenchError(f"{text} is a {type(found).__name__}, not a function; name a function that fills masks")
-    return found
+    if not callable(function):
+        raise BenchError(f"{text} is a {type(function).__name__}, not a function; name a function that fills masks")
+    return function
 
 
 def _module_named(name: str) -> Any:
     """Import a module, also from the current folder."""
-    here = str(Path.cwd())
-    sys.path.append(here)
+    folder = str(Path.cwd())
+    sys.path.append(folder)
     try:
         return importlib.import_module(name)
     finally:
-        sys.path.remove(here)
+        sys.path.remove(folder)
 
 
 def _module_of_file(path: Path) -> Any:

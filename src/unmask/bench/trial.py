@@ -28,7 +28,7 @@ class CheckFailed(Exception):
     """Raised if a sampler behaves wrongly; the message says where."""
 
 
-def refuse(check: str, fault: str | None) -> None:
+def refuse_fault(check: str, fault: str | None) -> None:
     """Raise `NotApplicable` if there is a fault, because another check reports it."""
     if fault is not None:
         raise NotApplicable(f"{fault} (see {check})")
@@ -47,9 +47,9 @@ def check_call(generate: Callable[..., Any], options: Mapping[str, Any]) -> None
         signature = inspect.signature(generate)
     except (TypeError, ValueError):
         return  # a built-in function: the first run shows whether it can be called
-    more = {"prompt_length": 0} if "prompt_length" in signature.parameters else {}
+    optional = {"prompt_length": 0} if "prompt_length" in signature.parameters else {}
     try:
-        signature.bind(None, None, None, **{"steps": 1, "mask_token_id": 0, **more, **options})
+        signature.bind(None, None, None, **{"steps": 1, "mask_token_id": 0, **optional, **options})
     except TypeError as error:
         raise BenchError(f"the sampler cannot be called as {CALL}: {error}; write a function that can") from None
 
@@ -135,7 +135,7 @@ class Trial:
             return False
         return option in parameters
 
-    def needs(self, option: str) -> None:
+    def require_option(self, option: str) -> None:
         if not self.accepts(option):
             raise NotApplicable(f"generate has no parameter {option}")
 
@@ -172,7 +172,7 @@ class Trial:
     ) -> ObservedRun:
         import torch
 
-        module, given = self.model.module(dtype).eval(), torch.from_numpy(ids.copy())
+        module, input_ids = self.model.module(dtype).eval(), torch.from_numpy(ids.copy())
         weights = fingerprint(module)
         keywords: dict[str, Any] = {**self.options, **options}
         if attention_mask is not None:
@@ -183,7 +183,7 @@ class Trial:
         observe_run(
             module,
             lambda: self.generate(
-                module, self.model.tokenizer, given, steps=steps, mask_token_id=self.model.mask_id, **keywords
+                module, self.model.tokenizer, input_ids, steps=steps, mask_token_id=self.model.mask_id, **keywords
             ),
             run,
             most_passes=64 + PASSES_PER_SLOT * max(self.model.slots, steps),
@@ -191,7 +191,7 @@ class Trial:
             transform=None if variant is None else VARIANTS[variant](self.model),
         )
         self._timed_out = self._timed_out or (run.stopped is not None and "seconds" in run.stopped)
-        run.input_changed = not np.array_equal(given.numpy(), ids)
+        run.input_changed = not np.array_equal(input_ids.numpy(), ids)
         if fingerprint(module) != weights:
             self.model.forget(dtype)
             run.error = run.error or "generate changed the weights of the model; later runs get a fresh copy"
@@ -199,7 +199,7 @@ class Trial:
 
     # conditions that a check may rely on
 
-    def finished(self, run: ObservedRun) -> ObservedRun:
+    def require_finished(self, run: ObservedRun) -> ObservedRun:
         """Fail if a run raised an exception; a run that did not end is left to `terminates`."""
         if run.error is not None:
             raise CheckFailed(run.error)
@@ -207,31 +207,31 @@ class Trial:
             raise NotApplicable(f"a run did not end: {run.stopped} (see terminates)")
         return run
 
-    def followed(self, run: ObservedRun) -> ObservedRun:
+    def require_followed(self, run: ObservedRun) -> ObservedRun:
         """Refuse a run for which it is unknown which pass wrote each slot."""
-        self.finished(run)
+        self.require_finished(run)
         if not run.calls:
             raise NotApplicable("the model was never called through its forward method, so no pass was observed")
         if run.canvases() is None:
             raise NotApplicable("some passes showed only a part of the canvas, so it is unknown what was written when")
         return run
 
-    def filled(self, run: ObservedRun) -> ObservedRun:
+    def require_filled(self, run: ObservedRun) -> ObservedRun:
         """Refuse a run that left masks."""
-        left = int((self.finished(run).slots == self.model.mask_id).sum())
-        if left:
-            raise NotApplicable(f"{left} slots are still masked (see no_mask_left)")
+        masked = int((self.require_finished(run).slots == self.model.mask_id).sum())
+        if masked:
+            raise NotApplicable(f"{masked} slots are still masked (see no_mask_left)")
         return run
 
-    def sound(self, run: ObservedRun, word: ReferenceWord, *, order: bool = False) -> ObservedRun:
+    def require_sound(self, run: ObservedRun, word: ReferenceWord, *, order: bool = False) -> ObservedRun:
         """Refuse a run with a fault that another check reports: wrong predictions, unpredicted writes, early writes."""
-        self.followed(run)
-        refuse("bidirectional", self.wrong_prediction(run, word))
-        refuse("no_shift", self.unpredicted_write(run))
-        refuse("order", self.early_write(run, word) if order else None)
+        self.require_followed(run)
+        refuse_fault("bidirectional", self.wrong_prediction(run, word))
+        refuse_fault("no_shift", self.unpredicted_write(run))
+        refuse_fault("order", self.early_write(run, word) if order else None)
         return run
 
-    # the three ways
+    # the three ways in which a write can be wrong
 
     def wrong_prediction(self, run: ObservedRun, word: ReferenceWord) -> str | None:
         """Return the first slot with right operands that the model, as it was called, predicts wrongly.
@@ -240,21 +240,22 @@ class Trial:
         """
         if not self.model.write_once:
             return None
-        misled = self.model.facts["hops"] > 1  # it computes slots in between unless they are written
+        may_be_misled = self.model.facts["hops"] > 1  # it computes slots in between unless they are written
         for t, canvas in enumerate((run.canvases() or [])[:-1], start=1):
-            symbols, sure = run.predictions(t)
+            symbols, probability = run.predictions(t)
             for slot in range(self.model.slots):
                 reads, value = list(word.reads[slot]), int(word.values[slot])
-                ready = value != UNJUDGED and np.array_equal(canvas[0][reads], word.values[reads])
-                ready &= not (misled and self._wrong_beside(canvas[0], word, slot))
-                wrong = symbols[0, slot] not in (UNJUDGED, value) or 0 < sure[0, slot] < CERTAIN
-                if ready and wrong:
-                    seen = f"although it reads {_slots(reads)}, which held the right values" if reads else ""
-                    side = ", on its right" if reads and max(reads) > slot else ""
+                has_right_operands = value != UNJUDGED and np.array_equal(canvas[0][reads], word.values[reads])
+                has_right_operands &= not (may_be_misled and self._wrong_beside(canvas[0], word, slot))
+                wrong = symbols[0, slot] not in (UNJUDGED, value) or 0 < probability[0, slot] < CERTAIN
+                if has_right_operands and wrong:
+                    reason = f", although it reads {_slots(reads)}, which held the right values" if reads else ""
+                    direction = ", on its right" if reads and max(reads) > slot else ""
                     return (
                         f"pass {t}: the model predicts {self.model.shown(symbols[0, slot])} with probability "
-                        f"{sure[0, slot]:.2f} for slot {slot} instead of {self.model.shown(value)}, {seen}{side}"
-                    ).rstrip(", ")
+                        f"{probability[0, slot]:.2f} for slot {slot} instead of {self.model.shown(value)}"
+                        f"{reason}{direction}"
+                    )
         return None
 
     def _wrong_beside(self, canvas: np.ndarray, word: ReferenceWord, slot: int) -> bool:
@@ -285,20 +286,20 @@ class Trial:
         for write in run.writes():
             value, before = int(word.values[write.slot]), canvases[write.step - 1][0]
             missing = [s for s in word.reads[write.slot] if before[s] == run.mask_id]
-            sure = run.predictions(write.step)[1][0, write.slot]
-            if value == UNJUDGED or write.after == run.mask_id or not missing or sure >= CERTAIN:
+            probability = run.predictions(write.step)[1][0, write.slot]
+            if value == UNJUDGED or write.after == run.mask_id or not missing or probability >= CERTAIN:
                 continue
             wrong = "" if write.after == value else f" instead of {self.model.shown(value)}"
-            said = (
+            fault = (
                 f"pass {write.step}: slot {write.slot} was written {self.model.shown(write.after)}{wrong} with "
-                f"probability {sure:.2f}, while {_slots(missing)}, which it reads, "
+                f"probability {probability:.2f}, while {_slots(missing)}, which it reads, "
                 f"{'were' if len(missing) > 1 else 'was'} masked"
             )
-            yield write, said
+            yield write, fault
 
     def early_write(self, run: ObservedRun, word: ReferenceWord) -> str | None:
         """Describe the first early write."""
-        return next((said for _, said in self.early_writes(run, word)), None)
+        return next((fault for _, fault in self.early_writes(run, word)), None)
 
     def wrong_slot(self, run: ObservedRun, word: ReferenceWord) -> str | None:
         """Describe the first slot of the first row whose final value is wrong."""
@@ -314,5 +315,5 @@ class Trial:
 
 
 def _slots(numbers: list[int]) -> str:
-    shown = ", ".join(map(str, numbers[:3])) + (" …" if len(numbers) > 3 else "")
-    return f"slot{'s' * (len(numbers) > 1)} {shown}"
+    listed = ", ".join(map(str, numbers[:3])) + (" …" if len(numbers) > 3 else "")
+    return f"slot{'s' * (len(numbers) > 1)} {listed}"

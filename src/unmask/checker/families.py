@@ -152,7 +152,7 @@ class FamilyCheck:
             decider = "model" if kind == "topk" else "planner"
             tokens = [mask, *sorted({*pairs.contents, *words.tolist()})]
             planner = NodeTables(self.rows[decider], flags[decider], [mask, *pairs.contents])
-            planner.check_taken(tokens, 0, is_above_least if kind == "topk" else lambda out: out.argmax(axis=1) == 1)
+            planner.check_taken(tokens, is_above_least if kind == "topk" else lambda out: out.argmax(axis=1) == 1)
 
 
 def check(

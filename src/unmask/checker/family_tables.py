@@ -118,17 +118,20 @@ class NodeTables:
         tables = (table for row in rows for table in self._tables(row, decide))
         return _only(tables, "the result of a row depends on more than the symbols that it reads")
 
-    def check_taken(self, tokens: Sequence[int], masked: int, decide: Decide) -> None:
+    def check_taken(self, tokens: Sequence[int], decide: Decide) -> None:
         """Check that exactly a masked row takes its symbol, and only if neither of the rows that it reads is masked.
 
-        tokens[masked] is the mask; among the tokens that are read, the mask is the first.
+        The mask is the first of the tokens, and of the tokens that are read.
         """
         for region in ("inner", "last"):
             vectors = self._rows.start(tokens, self._flags[region]).reshape(-1, self._rows.width)
             first, which = distinct_rows(vectors[:, self._rows.live()])
             classes = which.reshape(len(tokens), -1)
-            masked_classes, others = classes[masked], np.delete(classes, masked, axis=0)
-            need(not np.isin(masked_classes, others).any(), "a masked row cannot be distinguished from a written one")
+            masked_classes, other_classes = classes[0], classes[1:]
+            need(
+                not np.isin(masked_classes, other_classes).any(),
+                "a masked row cannot be distinguished from a written one",
+            )
             for k, row in enumerate(first):
                 for table in self._tables(vectors[row], decide):
                     expected = np.full_like(table, k in masked_classes)
@@ -157,7 +160,7 @@ def _distinct_outputs(columns: np.ndarray, values: np.ndarray) -> tuple[HeadCont
 
 
 def _only(tables: Iterable[np.ndarray], otherwise: str) -> np.ndarray:
-    """Return the table that all of these are; refuse if two of them differ."""
+    """Return the only table among these; refuse if two of them differ."""
     distinct = {table.tobytes(): table for table in tables}
     need(len(distinct) == 1, otherwise)
     return next(iter(distinct.values()))

@@ -175,7 +175,7 @@ def run(
             seconds=seconds,
         )
     if out is not None:
-        from unmask.bench.report import bench_page
+        from unmask.bench.checks_page import bench_page
 
         repeated = (("--option", option), ("--effect", effect), ("--equal", equal))
         flags = [word for name, values in repeated for value in values or () for word in (name, value)]

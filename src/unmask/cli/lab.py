@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from unmask.lab.checkpoints import TrainingMoment
     from unmask.lab.presets import SweepCell
     from unmask.lab.settings import Config
-    from unmask.lab.sweep import Done
+    from unmask.lab.sweep import FinishedCell
     from unmask.problems.program_problems import ProgramProblem
 
 OVERVIEW = """\
@@ -297,7 +297,7 @@ def table(
 
     cells = _chosen_cells(preset, seed or 0, only)
     results = Results(out)
-    open_cells = [cell for cell in cells if not results.done(cell)]
+    open_cells = [cell for cell in cells if not results.is_done(cell)]
     waiting = open_cells[:most]
     number = workers or os.cpu_count() or 1
     console(stderr=True).print(
@@ -339,7 +339,7 @@ def _chosen_cells(preset: str, seed: int, only: str | None) -> "list[SweepCell]"
     return chosen
 
 
-def _report_cells(swept: "Iterable[Done]", total: int) -> Iterator[bool]:
+def _report_cells(swept: "Iterable[FinishedCell]", total: int) -> Iterator[bool]:
     """Print a line for every finished cell. Yield whether it failed."""
     for count, finished in enumerate(stage("running cells", swept, total), start=1):
         console(stderr=True).print(literal(f"{count}/{total} {finished.cell.key}: {_outcome_line(finished.outcome)}"))
@@ -389,7 +389,7 @@ def view(
     if out is None and not text:
         raise UnmaskError("there is nothing to write; give --out FILE.html or --text")
     _require_torch()
-    from unmask.lab.presets import given_for
+    from unmask.lab.presets import program_of_folder
     from unmask.lab.trained_view import view_of
     from unmask.lab.training import load
     from unmask.viewer.html_page import render, text_of
@@ -397,7 +397,7 @@ def view(
     if out is not None:
         check_writable(out, "run.html", earlier=PAGE)
     with budgeted("running", limit=limit, timeout=timeout):
-        run_view = view_of(load(folder, given_for(folder, program)), word, sampler=planner)
+        run_view = view_of(load(folder, program_of_folder(folder, program)), word, sampler=planner)
     if out is not None:
         write_text(out, render(run_view), earlier=PAGE)
         console().print(literal(out))

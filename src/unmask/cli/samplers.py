@@ -167,16 +167,18 @@ def _examine_problem(
     precision: int,
 ) -> tuple[Any, Iterator[Any]]:
     """Return an empty report, and the results that fill it."""
-    from unmask.bench.own_function import is_function, own_function
+    from unmask.bench.user_function import is_function, user_function
     from unmask.samplers.problem_comparison import ExamReport, budgets_for, examine
     from unmask.samplers.problem_subject import Subject
-    from unmask.samplers.sampler_names import EDITING_ZOO, ZOO, zoo
+    from unmask.samplers.sampler_names import DEFAULT_SAMPLERS, EDITING_SAMPLERS, named_samplers
 
-    functions = {name: own_function(name) for name in names if is_function(name)}
-    zoo(1, tuple(name for name in names if name not in functions))  # refuse unknown names before anything is compiled
+    functions = {name: user_function(name) for name in names if is_function(name)}
+    named_samplers(
+        1, tuple(name for name in names if name not in functions)
+    )  # refuse unknown names before anything is compiled
     subject = Subject.of(problem, length, kind=kind, words=words, seed=seed, precision=precision)
-    chosen = names or ZOO + EDITING_ZOO
-    entries = [functions[name] if name in functions else zoo(subject.slots, (name,))[0] for name in chosen]
+    chosen = names or DEFAULT_SAMPLERS + EDITING_SAMPLERS
+    entries = [functions[name] if name in functions else named_samplers(subject.slots, (name,))[0] for name in chosen]
     budgets = budgets or budgets_for(subject.slots, subject.predictor.model.steps)
     results = stage("sampling", examine(subject, entries, budgets, seed=seed), len(entries) + 1)
     return ExamReport(subject, budgets, []), results
@@ -191,14 +193,14 @@ def _compare_with_law(
     seed: int,
 ) -> tuple[Any, Iterator[Any]]:
     from unmask.samplers.law_comparison import Bench, LawReport, compare_samplers, law_budgets
-    from unmask.samplers.sampler_names import ZOO, zoo
+    from unmask.samplers.sampler_names import DEFAULT_SAMPLERS, named_samplers
     from unmask.samplers.string_law import read_law
 
     law = read_law(path)
     if length is None:
         raise ProblemError(f"{law.name} has strings of any length; give one with --length N")
     bench = Bench(law, length)
-    entries = zoo(length, names or ZOO)
+    entries = named_samplers(length, names or DEFAULT_SAMPLERS)
     if any(entry.from_noise for entry in entries):
         raise UnmaskError(
             "a law says nothing about canvases of random symbols; leave out samplers that start from them, such as "

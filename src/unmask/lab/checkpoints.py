@@ -85,12 +85,12 @@ def open_folder(folder: Path, config: Config) -> None:
             path.unlink(missing_ok=True)
     if (folder / CONFIG).exists():
         return
-    made: list[Path] = []
+    created: list[Path] = []
     try:
-        make_folders(folder, made)
+        make_folders(folder, created)
         _write(folder, CONFIG, json.dumps(msgspec.to_builtins(config), indent=1).encode())
     except BaseException as error:
-        remove_folders(made)
+        remove_folders(created)
         if isinstance(error, OSError):
             raise FolderError(f"{folder} cannot be created: {error.strerror}; choose another name") from None
         raise
@@ -119,9 +119,9 @@ def _named(config: Config) -> dict[str, str]:
     return {"config": json.dumps(msgspec.to_builtins(config), sort_keys=True)}
 
 
-def difference(stored: Config, wanted: Config) -> str:
+def difference(stored: Config, requested: Config) -> str:
     """Describe the first setting in which two runs differ: `of the problem group:S3, not group:A5`."""
-    for left, right, prefix in ((stored, wanted, ""), (stored.shape, wanted.shape, "shape.")):
+    for left, right, prefix in ((stored, requested, ""), (stored.shape, requested.shape, "shape.")):
         for name in left.__struct_fields__:
             if name != "shape" and getattr(left, name) != getattr(right, name):
                 return f"whose {prefix}{name} is {getattr(left, name)}, not {getattr(right, name)}"

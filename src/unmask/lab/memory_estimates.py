@@ -34,8 +34,8 @@ def evaluated_at_once(shape: Shape, symbols: int, rows: int) -> int:
 
 def view_memory(shape: Shape, symbols: int, rows: int, passes: int) -> int:
     """Return the bytes of a recorded run: values in double precision, and the attention edges with their weights."""
-    kept = rows * shape.width + 2 * shape.heads * rows * rows
-    return 2 * NUMBER * passes * shape.layers * kept + 3 * pass_memory(shape, symbols, rows)
+    recorded = rows * shape.width + 2 * shape.heads * rows * rows
+    return 2 * NUMBER * passes * shape.layers * recorded + 3 * pass_memory(shape, symbols, rows)
 
 
 # Config × Task → the bytes that training takes, estimated from the declared sizes before any weight is drawn.
@@ -44,7 +44,7 @@ def view_memory(shape: Shape, symbols: int, rows: int, passes: int) -> int:
 # places        a table of every step: which row reads which
 # activations   of a batch, kept for the backward pass: per layer 16 vectors of the width, 3 of the hidden units, and 4
 #               matrices of attention; a loop keeps those of every round. Once: two more, and the places of each example
-# looks         a pass over the words that are watched and judged, as many at once as `evaluated_at_once` says
+# evaluation    a pass over the words that are watched and judged, as many at once as `evaluated_at_once` says
 # canvases      of a batch, after every step
 # torch         its own memory at the first training step
 
@@ -60,7 +60,7 @@ def training_memory(config: Config, task: LabTask) -> int:
     rounds = steps if config.latent else 1
     per_layer = 16 * shape.width + 3 * shape.hidden + 4 * shape.heads * rows
     once = codes + (fetches + 2 * shape.heads) * rows
-    kept = config.batch * rows * (rounds * (shape.layers * per_layer + 3 * read_outs) + once)
+    activations = config.batch * rows * (rounds * (shape.layers * per_layer + 3 * read_outs) + once)
     canvases = 7 * config.batch * (steps + 1) * rows  # three times in numbers of eight bytes, while they become tokens
-    look = evaluated_at_once(shape, symbols, rows) * pass_memory(shape, symbols, rows)
-    return TORCH + NUMBER * (4 * weights_of(shape, symbols, fetches) + places + kept + canvases) + look
+    evaluation = evaluated_at_once(shape, symbols, rows) * pass_memory(shape, symbols, rows)
+    return TORCH + NUMBER * (4 * weights_of(shape, symbols, fetches) + places + activations + canvases) + evaluation

@@ -13,15 +13,14 @@ from unmask.lab.task_layouts import FETCHES, NO_OPERAND
 from unmask.lab.task_sources import Stream, generator, words
 from unmask.lab.trained_model import NetworkMedium, Trained
 from unmask.lab.trained_network import NetworkAttention, PlaceTable, TrainedNetwork
-from unmask.lab.training import new_network, rehearse
+from unmask.lab.training import new_network, train_without_evaluation
 from unmask.lab.training_batches import IGNORED, training_batch
 from unmask.reasoners.loops import masked_diffusion
 
 # How much of a network's attention goes to the right operands: 1 for a compiled model, whose heads look up one row.
 #
 #     mass[l, h, f] = mean attention of head h in layer l, from rows that are being written to their f-th operand
-#     operands      = mean over f of the largest mass[l, h, f]          the distance from a compiled model is 1 -
-# operands
+#     operands      = mean over f of the largest mass[l, h, f]          its distance from a compiled model: 1 - operands
 #
 # Computed on the true canvases, so that an error of the model does not change the measure; a loop without symbols is
 # watched in every round of its own stream. A padding position is not an operand.
@@ -32,11 +31,11 @@ WORDS = 64
 
 @dataclass(frozen=True, eq=False)
 class OperandAttention:
-    """mass[layer, head, operand]; an operand that no row of the framework has is left out."""
+    """The attention to operands, mass[layer, head, operand], without operands that no row of the framework has."""
 
     mass: np.ndarray
     uniform: float
-    """Return the mass of uniform attention."""
+    """The mass of uniform attention."""
 
     @property
     def best(self) -> float:
@@ -54,9 +53,9 @@ def operand_attention(trained: Trained, *, seed: int, count: int = WORDS) -> Ope
         writing, pointers = _writing(trained, states[0], step)
         operands = (pointers != NO_OPERAND) & (states[0, 0][pointers] != task.pad)
         rows, operand = np.nonzero(writing[:, None] & operands)
-        found = weights[:, :, :, rows, pointers[rows, operand]].mean(axis=2)  # [layers, heads, pairs]
-        each = np.stack([found[..., operand == f].sum(axis=-1) for f in range(task.fetches)], axis=-1)
-        shares, counts = shares + each, counts + np.bincount(operand, minlength=task.fetches)
+        attention = weights[:, :, :, rows, pointers[rows, operand]].mean(axis=2)  # [layers, heads, pairs]
+        by_operand = np.stack([attention[..., operand == f].sum(axis=-1) for f in range(task.fetches)], axis=-1)
+        shares, counts = shares + by_operand, counts + np.bincount(operand, minlength=task.fetches)
         uniform += [1 / (row + 1 if task.causal else weights.shape[-1]) for row in rows]
     fetched = counts > 0
     return OperandAttention(shares[..., fetched] / counts[fetched], float(np.mean(uniform)))
@@ -68,22 +67,22 @@ def _weights(trained: Trained, states: np.ndarray) -> Iterator[np.ndarray]:
     One pass over a chain shows all of its steps.
     """
     network, task = trained.network, trained.task
-    seen: list[Tensor] = []
+    layer_weights: list[Tensor] = []
 
     def watch(name: str, value: Tensor) -> None:
         if name.endswith("weights"):
-            seen.append(value.transpose(0, 1))
+            layer_weights.append(value.transpose(0, 1))
 
     hidden = None
     for step in range(1 if task.causal else task.layout.steps):
         tokens = states[:, -1, :-1] if task.causal else states[:, step]
-        seen.clear()
+        layer_weights.clear()
         with torch.inference_mode():
             places = trained.places.at(step, tokens.shape[1])
             if hidden is None or not trained.config.latent:
                 hidden = network.embed(torch.from_numpy(tokens).to(places.codes.device), places)
             hidden = network.pass_through(hidden, places, watch)
-        yield torch.stack(seen).double().cpu().numpy()
+        yield torch.stack(layer_weights).double().cpu().numpy()
 
 
 def _writing(trained: Trained, states: np.ndarray, step: int) -> tuple[np.ndarray, np.ndarray]:
@@ -114,7 +113,7 @@ def _writing(trained: Trained, states: np.ndarray, step: int) -> tuple[np.ndarra
 
 @dataclass(frozen=True)
 class Waiting:
-    """Shares of all slots; of `written`, None where there is no such slot."""
+    """Shares of all slots that are written early, on time and late; `written` is None where there is no such slot."""
 
     early: float
     on_time: float
@@ -126,37 +125,37 @@ def waiting(trained: Trained, *, seed: int, count: int = WORDS) -> Waiting | Non
     """Measure waiting; None unless the network decides when a slot of a tree is written, once."""
     if not trained.decides_once or trained.task.framework != "tree":
         return None
-    drawn = words(trained.task.source, count, trained.length, seed, Stream.judging, 3)
-    canvases = [canvas for canvas, _ in masked_diffusion(NetworkMedium(trained, drawn))]
+    tokens = words(trained.task.source, count, trained.length, seed, Stream.judging, 3)
+    canvases = [canvas for canvas, _ in masked_diffusion(NetworkMedium(trained, tokens))]
     masked = np.stack([canvas == trained.task.mask for canvas in canvases])  # [steps, batch, slots]
     written, due = masked.sum(axis=0), trained.order.argmax(axis=0)
     shares = (float(share.mean()) for share in (written < due, written == due, written > due))
-    return Waiting(*shares, written_by_factors(trained, drawn, seed))
+    return Waiting(*shares, written_by_factors(trained, tokens, seed))
 
 
-def written_by_factors(trained: Trained, drawn: np.ndarray, seed: int) -> tuple[float | None, ...]:
+def written_by_factors(trained: Trained, letters: np.ndarray, seed: int) -> tuple[float | None, ...]:
     """Return the share of masked slots that are written, by the number of their written factors: 0 to FETCHES."""
     task = trained.task
-    coins = generator(seed, Stream.judging, 4).random((len(drawn), task.rows)) < 0.5
-    there = scattered(task.pointers[0], task.length, coins)
-    tokens = np.where(there, task.states(drawn)[:, -1], task.mask)
+    coins = generator(seed, Stream.judging, 4).random((len(letters), task.rows)) < 0.5
+    is_written = scattered(task.pointers[0], task.length, coins)
+    tokens = np.where(is_written, task.states(letters)[:, -1], task.mask)
     with torch.inference_mode():
         places = trained.places.at(0)
-        seen = trained.network(torch.from_numpy(tokens).to(places.codes.device), places)
-        predicted = trained.network.logits(seen).argmax(dim=-1).cpu().numpy()
-    factors = there[:, task.pointers[0, task.length :]].sum(axis=-1)  # [batch, slots]
-    masked, writes = ~there[:, task.length :], predicted[:, task.length :] != task.mask
-    asked = [masked & (factors == number) for number in range(FETCHES + 1)]
-    return tuple(float(writes[slots].mean()) if slots.any() else None for slots in asked)
+        stream = trained.network(torch.from_numpy(tokens).to(places.codes.device), places)
+        predicted = trained.network.logits(stream).argmax(dim=-1).cpu().numpy()
+    factors = is_written[:, task.pointers[0, task.length :]].sum(axis=-1)  # [batch, slots]
+    masked, writes = ~is_written[:, task.length :], predicted[:, task.length :] != task.mask
+    by_factors = [masked & (factors == number) for number in range(FETCHES + 1)]
+    return tuple(float(writes[slots].mean()) if slots.any() else None for slots in by_factors)
 
 
 def scattered(pointers: np.ndarray, length: int, coins: np.ndarray) -> np.ndarray:
     """Return [batch, rows]: the letters, and of the slots whose factors are written those that `coins` selects."""
-    there = np.zeros(coins.shape, dtype=bool)
-    there[:, :length] = True
+    is_written = np.zeros(coins.shape, dtype=bool)
+    is_written[:, :length] = True
     for row in range(length, coins.shape[1]):
-        there[:, row] = there[:, pointers[row]].all(axis=1) & coins[:, row]
-    return there
+        is_written[:, row] = is_written[:, pointers[row]].all(axis=1) & coins[:, row]
+    return is_written
 
 
 # The learned part of a tree: the share of right products in every level, on true canvases.
@@ -172,16 +171,16 @@ def right_by_level(trained: Trained, *, seed: int, count: int = WORDS) -> tuple[
     if not trained.decides_once:
         return None
     states = task.states(words(task.source, count, task.length, seed, Stream.judging, 5))
-    found = []
+    shares = []
     for step, due in enumerate(trained.order):
         with torch.inference_mode():
             places = trained.places.at(step)
-            seen = trained.network(torch.from_numpy(states[:, step]).to(places.codes.device), places)
-            logits = trained.network.logits(seen)[:, task.length :, : task.mask]
+            stream = trained.network(torch.from_numpy(states[:, step]).to(places.codes.device), places)
+            logits = trained.network.logits(stream)[:, task.length :, : task.mask]
         slots = np.flatnonzero(due)
-        right = logits.argmax(dim=-1).cpu().numpy()[:, slots] == states[:, step + 1, task.length + slots]
-        found.append(float(right.mean()))
-    return tuple(found)
+        is_right = logits.argmax(dim=-1).cpu().numpy()[:, slots] == states[:, step + 1, task.length + slots]
+        shares.append(float(is_right.mean()))
+    return tuple(shares)
 
 
 # How strongly gradients pull attention towards the operands, after everything else was trained with uniform attention.
@@ -210,10 +209,10 @@ def pull_on_uniform_attention(config: Config, *, batches: int) -> Signal:
     """Train all but queries and keys for the steps of the config, then measure."""
     task = config.task
     network = new_network(config, task)
-    for part in network.modules():
-        if isinstance(part, NetworkAttention):
-            keep_uniform(part.qkv.weight)
-    rehearse(config, network, task)
+    for module in network.modules():
+        if isinstance(module, NetworkAttention):
+            keep_uniform(module.qkv.weight)
+    train_without_evaluation(config, network, task)
     return first_signal(config, network, batches=batches)
 
 
@@ -232,26 +231,26 @@ def first_signal(config: Config, network: TrainedNetwork, *, batches: int) -> Si
     table = PlaceTable(task, config.shape.encoding)
     pulls, masses = [], []
     for number in range(batches):
-        part = training_batch(task, config, config.steps + number)
-        places = table.at(torch.from_numpy(part.steps), part.tokens.shape[1])
+        batch = training_batch(task, config, config.steps + number)
+        places = table.at(torch.from_numpy(batch.steps), batch.tokens.shape[1])
         scores = _Scores()
-        seen = network(torch.from_numpy(part.tokens), places, scores.watch)
-        written = np.where(part.targets[:, 0] == task.mask, IGNORED, part.targets[:, 0])
-        logits = network.logits(seen).flatten(0, 1)
+        stream = network(torch.from_numpy(batch.tokens), places, scores.watch)
+        written = np.where(batch.targets[:, 0] == task.mask, IGNORED, batch.targets[:, 0])
+        logits = network.logits(stream).flatten(0, 1)
         loss = cross_entropy(logits, torch.from_numpy(written).flatten(), ignore_index=IGNORED, reduction="sum")
         (gradient,) = torch.autograd.grad(loss, scores.weights)
         weights = scores.weights.detach()
         # through the softmax: ∂/∂score = w·(∂/∂w - Σ w·∂/∂w)
         pull = -(weights * (gradient - (weights * gradient).sum(-1, keepdim=True))).sum(1).numpy()
-        pointers = np.broadcast_to(task.pointers[part.steps][:, : pull.shape[1]], (len(pull), pull.shape[1], 2))
-        asked = (pointers != NO_OPERAND) & (written != IGNORED)[..., None]
-        at = np.take_along_axis(pull, np.maximum(pointers, 0), axis=2)
+        pointers = np.broadcast_to(task.pointers[batch.steps][:, : pull.shape[1]], (len(pull), pull.shape[1], 2))
+        has_operand = (pointers != NO_OPERAND) & (written != IGNORED)[..., None]
+        operand_pull = np.take_along_axis(pull, np.maximum(pointers, 0), axis=2)
         attended = np.take_along_axis(weights.mean(1).numpy(), np.maximum(pointers, 0), axis=2)
-        count = np.maximum(1, asked.sum(axis=(1, 2)))
-        pulls.append((at * asked).sum(axis=(1, 2)) / count)
-        masses.append(float(attended[asked].mean()))
-    each = np.concatenate(pulls)
-    return Signal(float(each.mean()), float(each.std() / len(each) ** 0.5), float(np.mean(masses)))
+        count = np.maximum(1, has_operand.sum(axis=(1, 2)))
+        pulls.append((operand_pull * has_operand).sum(axis=(1, 2)) / count)
+        masses.append(float(attended[has_operand].mean()))
+    all_pulls = np.concatenate(pulls)
+    return Signal(float(all_pulls.mean()), float(all_pulls.std() / len(all_pulls) ** 0.5), float(np.mean(masses)))
 
 
 class _Scores:

@@ -49,15 +49,17 @@ class SweepCell(msgspec.Struct, frozen=True):
 
 def settings(config: Config) -> dict[str, Any]:
     """Return the settings that differ from the defaults, and those that name the run."""
-    shown = {"problem": config.problem, "length": config.length, "framework": config.framework, "seed": config.seed}
-    shape = {n: v for n, v in msgspec.to_builtins(config.shape).items() if v != getattr(Shape(), n)}
-    plain = Config()
-    rest = {
-        n: getattr(config, n)
-        for n in config.__struct_fields__
-        if n != "shape" and getattr(config, n) != getattr(plain, n)
+    always_listed = {name: getattr(config, name) for name in ("problem", "length", "framework", "seed")}
+    shape = {
+        name: value for name, value in msgspec.to_builtins(config.shape).items() if value != getattr(Shape(), name)
     }
-    return {**shown, **rest, "cpu_seconds": config.cpu_seconds, "shape": shape}
+    plain = Config()
+    changed = {
+        name: getattr(config, name)
+        for name in config.__struct_fields__
+        if name != "shape" and getattr(config, name) != getattr(plain, name)
+    }
+    return {**always_listed, **changed, "cpu_seconds": config.cpu_seconds, "shape": shape}
 
 
 def run_cell(cell: SweepCell, folder: Path | None = None) -> dict[str, Any]:
@@ -88,25 +90,29 @@ def _measured(cell: SweepCell, run: Any) -> dict[str, Any]:
     from unmask.lab.trained_model import accuracy
     from unmask.lab.trained_sampling import measure_samplers
 
-    trained, found = run.trained, {}
+    trained, measured = run.trained, {}
     if "operands" in cell.measures:
-        seen = operand_attention(trained, seed=cell.config.seed)
-        if seen is not None:
-            found["operands"] = {"best": seen.best, "uniform": seen.uniform, "mass": seen.mass.round(4).tolist()}
-        waited = waiting(trained, seed=cell.config.seed)
-        if waited is not None:
-            found["waiting"] = asdict(waited)
-            found["levels"] = right_by_level(trained, seed=cell.config.seed)
+        attention = operand_attention(trained, seed=cell.config.seed)
+        if attention is not None:
+            measured["operands"] = {
+                "best": attention.best,
+                "uniform": attention.uniform,
+                "mass": attention.mass.round(4).tolist(),
+            }
+        planner_waiting = waiting(trained, seed=cell.config.seed)
+        if planner_waiting is not None:
+            measured["waiting"] = asdict(planner_waiting)
+            measured["levels"] = right_by_level(trained, seed=cell.config.seed)
     if "longer" in cell.measures and run.progress.ended == "converged":
-        found["longer"] = {}
+        measured["longer"] = {}
         for length in (2 * trained.length, 4 * trained.length):
-            at = trained.at_length(length)
-            if at.task.rows <= PLACES:
-                judged = accuracy(at, LONGER_WORDS, seed=cell.config.seed, stream=Stream.judging)
-                found["longer"][str(length)] = judged.right
+            resized = trained.at_length(length)
+            if resized.task.rows <= PLACES:
+                longer_accuracy = accuracy(resized, LONGER_WORDS, seed=cell.config.seed, stream=Stream.judging)
+                measured["longer"][str(length)] = longer_accuracy.right
     if "planners" in cell.measures:
-        found["planners"] = measure_samplers(trained, count=PLANNED_WORDS, seed=cell.config.seed)
-    return found
+        measured["planners"] = measure_samplers(trained, count=PLANNED_WORDS, seed=cell.config.seed)
+    return measured
 
 
 def _signal(cell: SweepCell) -> dict[str, Any]:
@@ -403,16 +409,16 @@ def named_run(
     if is_problem and not name.startswith(PROGRAM):
         return _run_of(name, length, framework or "tree"), None
     if is_problem:
-        given = parse_program(name.removeprefix(PROGRAM))
-        return _with(_run_of(given.name, length, framework or "program"), given), given
+        program_problem = parse_program(name.removeprefix(PROGRAM))
+        return _with(_run_of(program_problem.name, length, framework or "program"), program_problem), program_problem
     if length is not None or framework is not None:
         raise LabError(f"--length and --framework are only for a PROBLEM, and {name} sets both; leave them out")
     config = read_run_config(Path(name)) if is_file else run_preset(name)
-    given = given_program(config, program)
-    return (config if given is None else _with(config, given)), given
+    program_problem = program_of_config(config, program)
+    return (config if program_problem is None else _with(config, program_problem)), program_problem
 
 
-def given_program(config: Config, file: Path | None) -> ProgramProblem | None:
+def program_of_config(config: Config, file: Path | None) -> ProgramProblem | None:
     """Return the program that a config names, from the user's file, which is not executed if its hash differs."""
     if not config.problem.startswith(PROGRAM):
         if file is not None:
@@ -429,12 +435,12 @@ def given_program(config: Config, file: Path | None) -> ProgramProblem | None:
     return parse_program(str(file))
 
 
-def given_for(folder: Path, file: Path | None) -> ProgramProblem | None:
+def program_of_folder(folder: Path, file: Path | None) -> ProgramProblem | None:
     """Return the program of a folder of `train`, from the user's file; None if it was not trained on a program."""
     from unmask.lab.checkpoints import CONFIG
 
     path = folder / CONFIG
-    return given_program(read_run_config(path), file) if path_exists(path) else None
+    return program_of_config(read_run_config(path), file) if path_exists(path) else None
 
 
 def _with(config: Config, program: ProgramProblem) -> Config:

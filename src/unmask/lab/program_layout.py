@@ -92,15 +92,15 @@ class ProgramSlots:
 
     def _fetched(self, steps: dict[Key, SlotStep]) -> np.ndarray:
         """Return [slots, reads], without reads that need no pointer: of the slot itself or of a constant."""
-        places = [self._places(key, steps[key].operands) for key in self.keys]
-        table = np.full((self.padding, max(map(len, places))), NO_OPERAND)
-        for slot, read in enumerate(places):
-            table[slot, : len(read)] = read
+        operand_rows = [self._operand_rows(key, steps[key].operands) for key in self.keys]
+        table = np.full((self.padding, max(map(len, operand_rows))), NO_OPERAND)
+        for slot, rows in enumerate(operand_rows):
+            table[slot, : len(rows)] = rows
         return table[:, (table != NO_OPERAND).any(axis=0)]
 
-    def _places(self, key: Key, operands: tuple[Operand, ...]) -> list[int]:
-        own = self._row[key]
-        return [NO_OPERAND if place == own else place for operand in operands for place in self._rows_of(operand)]
+    def _operand_rows(self, key: Key, operands: tuple[Operand, ...]) -> list[int]:
+        own_row = self._row[key]
+        return [NO_OPERAND if row == own_row else row for operand in operands for row in self._rows_of(operand)]
 
     def _rows_of(self, operand: Operand) -> list[int]:
         if isinstance(operand, LetterOperand):
@@ -113,7 +113,7 @@ class ProgramSlots:
             if not operand.operands:
                 return [NO_OPERAND] * (2 * len(operand.over.reads))
             ends = zip(operand.operands[0], operand.operands[-1], strict=True)
-            return [place for first, last in ends for part in (first, last) for place in self._rows_of(part)]
+            return [row for first, last in ends for end in (first, last) for row in self._rows_of(end)]
         assert isinstance(operand, ConstantOperand)
         return [NO_OPERAND]
 
@@ -138,7 +138,7 @@ class ProgramSlots:
         return lru_cache(maxsize=min(KEPT, KEPT_BYTES // each))(self._canvases_of)
 
     def _canvases_of(self, word: tuple[int, ...]) -> np.ndarray:
-        """[steps + 1, slots]."""
+        """Return the canvases of one word, [steps + 1, slots]."""
         run = self.interpreter.run(self.program.spelled(np.array(word)))
         symbol = self.program.symbol
         if self.edits:
@@ -149,6 +149,6 @@ class ProgramSlots:
 
     @cached_property
     def _written(self) -> np.ndarray:
-        """[steps + 1, slots]."""
+        """Return which slots are written after every step, [steps + 1, slots]."""
         depth = np.array([self.interpreter.unfolding.depth[key] for key in self.keys])
         return depth <= np.arange(self.steps + 1)[:, None]

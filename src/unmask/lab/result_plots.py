@@ -49,10 +49,10 @@ def _with_and_without(rows: list[ResultRow], lengths: list[int]) -> list[PlotPan
 
 def _without_aux(rows: list[ResultRow]) -> list[ResultRow]:
     """Return the rows without aux, and `direct`, to which aux does not apply because it fetches nothing."""
-    bare = [row for row in rows if not row.shape["aux"]]
-    had = {(row["framework"], row["length"]) for row in bare}
-    asked = {("direct", row["length"]) for row in bare} - had
-    return bare + [row for row in rows if (row["framework"], row["length"]) in asked]
+    without = [row for row in rows if not row.shape["aux"]]
+    covered = {(row["framework"], row["length"]) for row in without}
+    missing_direct = {("direct", row["length"]) for row in without} - covered
+    return without + [row for row in rows if (row["framework"], row["length"]) in missing_direct]
 
 
 def _by_framework(name: str, rows: list[ResultRow], lengths: list[int]) -> PlotPanel:
@@ -78,9 +78,9 @@ def planners(cells: Cells) -> str | None:
             name, _, k = entry["planner"].partition(" k=")
             points[name].setdefault(k, []).append(entry)
     lines = [Series(name, tuple(_point(entries) for entries in by_k.values())) for name, by_k in points.items()]
-    across = powers("passes", [1, *(point.x for line in lines for point in line.points)])
+    x_axis = powers("passes", [1, *(point.x for line in lines for point in line.points)])
     title = f"Planners: {row.group}, N = {row['length']}, {layers_of(row)}, {row.seeds} seed{'s' * (row.seeds > 1)}"
-    return plot(title, across, shares("right"), [*lines, level(CHANCE, across, row.of("chance").mean)])
+    return plot(title, x_axis, shares("right"), [*lines, level(CHANCE, x_axis, row.of("chance").mean)])
 
 
 def _point(entries: list[dict]) -> Point:
@@ -94,11 +94,11 @@ def layers(cells: Cells) -> str | None:
     if not rows:
         return None
     groups, lengths = _groups(rows), sorted({row["length"] for row in rows})
-    beside = [_by_layers(length, [row for row in rows if row["length"] == length], groups) for length in lengths]
-    most = max(point.high for panel in beside for one in panel.series for point in one.points)
-    up = PlotAxis("passes", 0, most + 1, tuple((float(t), str(t)) for t in range(int(most) + 2)))
-    across = powers("layers", [row.shape["layers"] for row in rows])
-    return panels(f"Passes of {THRESHOLD} against layers", across, up, [beside], size=(120, 200))
+    by_length = [_by_layers(length, [row for row in rows if row["length"] == length], groups) for length in lengths]
+    most = max(point.high for panel in by_length for series in panel.series for point in series.points)
+    y_axis = PlotAxis("passes", 0, most + 1, tuple((float(t), str(t)) for t in range(int(most) + 2)))
+    x_axis = powers("layers", [row.shape["layers"] for row in rows])
+    return panels(f"Passes of {THRESHOLD} against layers", x_axis, y_axis, [by_length], size=(120, 200))
 
 
 def _by_layers(length: int, rows: list[ResultRow], groups: list[str]) -> PlotPanel:
@@ -125,8 +125,8 @@ def signal(cells: Cells) -> str | None:
         Series(f"{name}{_slope(points)}", tuple(point_of(*point) for point in points))
         for name, points in series.items()
     ]
-    across, up = powers("attention on an operand", masses), powers("signal", _above_zero(pulls))
-    return plot("The pull on uniform attention", across, up, lines)
+    x_axis, y_axis = powers("attention on an operand", masses), powers("signal", _above_zero(pulls))
+    return plot("The pull on uniform attention", x_axis, y_axis, lines)
 
 
 def _above_zero(spreads: Sequence[Spread]) -> list[float]:
@@ -137,7 +137,7 @@ def _above_zero(spreads: Sequence[Spread]) -> list[float]:
 
 
 def _slope(points: list[tuple[float, Spread]]) -> str:
-    """Return the slope of the least-squares line through the logarithms; None unless every mean is clearly above 0."""
+    """Return the slope of the least-squares line through the logarithms; "" unless every mean is clearly above 0."""
     if not all(spread.above_zero for _, spread in points) or len({x for x, _ in points}) < 2:
         return ""
     slope, _ = linear_regression([log2(x) for x, _ in points], [log2(spread.mean) for _, spread in points])
@@ -158,8 +158,10 @@ PLOTS: dict[str, Callable[[Cells], str | None]] = {
 HEADING = "# What was trained"
 EARLIER_TABLE = re.compile(HEADING.encode() + rb"\n\n")
 EARLIER_PLOT = re.compile(
-    rb'<svg xmlns="[^"]*" viewBox="[^"]*"\n font-family="sans-serif" font-size="11">\n<rect width="[0-9.]+" height="'
+    rb'<svg xmlns="[^"]*" viewBox="[^"]*"(?: role="img"\n aria-label="[^"]*"|\n)'
+    rb' font-family="sans-serif" font-size="11">\n<(?:style>\.paper|rect width="[0-9.]+" height=")'
 )
+"""The beginning of a plot by `line_plot`, and of a plot by version 0.2."""
 EXPLAINED = (
     "`.97 (.95–1) 2/3, 400, 41 s`: mean share of right answers on fresh words (smallest–largest seed), seeds that "
     "converged, mean steps and CPU seconds of training."

@@ -95,9 +95,9 @@ class ResultRow:
         """Return the row with only the seeds whose result has this field."""
         return self.where(lambda result: field in result)
 
-    def where(self, wanted: Callable[[dict[str, Any]], bool]) -> "ResultRow":
+    def where(self, condition: Callable[[dict[str, Any]], bool]) -> "ResultRow":
         """Return the row with only the seeds whose result satisfies a condition; the others are counted."""
-        results = tuple(result for result in self.results if wanted(result))
+        results = tuple(result for result in self.results if condition(result))
         return replace(self, results=results, left_out=self.left_out + self.seeds - len(results))
 
 

@@ -16,8 +16,8 @@ from unmask.lab.tasks import FRAMEWORKS, layout_of
 
 # What uniform unmasking costs a one-layer predictor, exactly (thm:perfect-approximation-limitation).
 #
-#     P(every slot is written after both of its factors) = Π over slots v of 1 / h(v),   h(v) = slots in the tree below
-# v
+#     P(every slot is written after both of its factors) = Π over slots v of 1 / h(v)
+#     h(v)  = the number of slots in the tree below v
 #     right = P + (1 - P) / |G|
 #
 # One slot at a time in a uniform order: a slot that is written too early holds a guess, and in a group one guess makes
@@ -76,12 +76,12 @@ def main(cells: Cells) -> str | None:
     kinds = sorted({(r["length"], not r.shape["aux"], r.group) for r in rows})
     table = []
     for length, bare, group in kinds:
-        mine = [r for r in rows if (r["length"], not r.shape["aux"], r.group) == (length, bare, group)]
-        none = {"direct": SAME} if bare else {}  # it fetches nothing, so aux does not apply
+        task_rows = [r for r in rows if (r["length"], not r.shape["aux"], r.group) == (length, bare, group)]
+        inapplicable = {"direct": SAME} if bare else {}  # it fetches nothing, so aux does not apply
         entries = []
         for name in FRAMEWORKS:
-            outcomes = [outcome(row) for row in mine if row["framework"] == name]  # several if their steps differ
-            entries.append("; ".join(outcomes) or none.get(name, NOT_RUN))
+            outcomes = [outcome(row) for row in task_rows if row["framework"] == name]  # several if their steps differ
+            entries.append("; ".join(outcomes) or inapplicable.get(name, NOT_RUN))
         table.append([f"{group}, N = {length}", "no" if bare else "yes", *entries])
     return markdown(["task", "aux", *FRAMEWORKS], table)
 
@@ -145,8 +145,8 @@ def levels(cells: Cells) -> str | None:
     """Return the table of right products in every level of a tree, when the level below is correct."""
     table = []
     for row in trees(cells):
-        parts = [spread(row.of(lambda r, t=t: r["levels"][t])) for t in range(len(row.results[0]["levels"]))]
-        entries = [recipe(row), spread(row.of("right")), "; ".join(parts), str(row.seeds)]
+        shares = [spread(row.of(lambda r, t=t: r["levels"][t])) for t in range(len(row.results[0]["levels"]))]
+        entries = [recipe(row), spread(row.of("right")), "; ".join(shares), str(row.seeds)]
         table.append([f"{row.group}, N = {row['length']}", *entries])
     return markdown(["task", "recipe", "the answer is right", "level by level", "seeds"], table)
 
@@ -192,23 +192,23 @@ def plain(table: str) -> Callable[[Cells], str | None]:
 
 def depth(cells: Cells) -> str | None:
     """Return the table of one layer compared with the two of the main table, without aux."""
-    two = {(r.group, r["length"], r["framework"]): r for r in rows_of(cells, "main") if not r.shape["aux"]}
+    main_rows = {(r.group, r["length"], r["framework"]): r for r in rows_of(cells, "main") if not r.shape["aux"]}
     table = []
     for row in rows_of(cells, "depth"):
-        beside = two.get((row.group, row["length"], row["framework"]))
-        entries = [outcome(row), NOT_RUN if beside is None else outcome(beside)]
+        two_layers = main_rows.get((row.group, row["length"], row["framework"]))
+        entries = [outcome(row), NOT_RUN if two_layers is None else outcome(two_layers)]
         table.append([f"{row.group}, N = {row['length']}", row["framework"], *entries])
     return markdown(["task", "framework", "one layer", "two layers (main table)"], table)
 
 
 def loop(cells: Cells) -> str | None:
-    named = {
+    descriptions = {
         "tokens": "symbols between loops",
         "each": "stream, read out after every loop",
         "end": "stream, the end alone",
     }
     rows = rows_of(cells, "loop")
-    entries = [[f"{r.group}, N = {r['length']}", named[r["supervision"]], outcome(r)] for r in rows]
+    entries = [[f"{r.group}, N = {r['length']}", descriptions[r["supervision"]], outcome(r)] for r in rows]
     return markdown(["task", "supervision", "outcome"], entries)
 
 
@@ -233,11 +233,11 @@ def budgets(cells: Cells) -> str | None:
 
 def by_steps(cells: Cells) -> dict[tuple[str, int, bool, str, int], list[ResultRow]]:
     """Return (group, N, aux, framework, T of its layout) → its recipes, the most steps first."""
-    found: dict[tuple[str, int, bool, str, int], list[ResultRow]] = {}
+    rows_by_steps: dict[tuple[str, int, bool, str, int], list[ResultRow]] = {}
     for row in rows_of(cells, "budgets"):
         steps = layout_of(row["framework"], row["length"], row["factors"]).steps
-        found.setdefault((row.group, row["length"], row.shape["aux"], row["framework"], steps), []).append(row)
-    return dict(sorted(found.items(), key=lambda item: (*item[0][:4], -item[0][4])))
+        rows_by_steps.setdefault((row.group, row["length"], row.shape["aux"], row["framework"], steps), []).append(row)
+    return dict(sorted(rows_by_steps.items(), key=lambda item: (*item[0][:4], -item[0][4])))
 
 
 def planners(cells: Cells) -> str | None:
@@ -247,7 +247,7 @@ def planners(cells: Cells) -> str | None:
         return None
     columns = [f"{row.group}, {layers_of(row)}{WEIGHTING[row['objective']]}" for row in rows]
     order = [entry["planner"] for entry in rows[0].results[0]["planners"]]
-    table = [[name, *(_planned(row, name) for row in rows)] for name in order]
+    table = [[name, *(_right_in_passes(row, name) for row in rows)] for name in order]
     return markdown(["planner", *columns], [*table, ["seeds that learned", *map(seeds_of, rows)]])
 
 
@@ -255,7 +255,7 @@ def seeds_of(row: ResultRow) -> str:
     return f"{row.seeds} of {row.seeds + row.left_out}"
 
 
-def _planned(row: ResultRow, name: str) -> str:
+def _right_in_passes(row: ResultRow, name: str) -> str:
     return f"{spread(row.of_planner(name, 'right'))} in {row.of_planner(name, 'passes').mean:.1f}"
 
 

@@ -1,4 +1,8 @@
-"""JSON → Config: everything that a training run depends on, including the shape of its network."""
+"""JSON → Config: everything that a training run depends on, including the shape of its network.
+
+A wrong setting gives an error message that names its key. The folder of a run stores the config beside the weights, and
+a cell of a table is named by its hash.
+"""
 
 import json
 from pathlib import Path
@@ -12,15 +16,6 @@ from unmask.lab.task_layouts import MOST_FETCHES
 from unmask.lab.tasks import FACTORS, LabTask
 from unmask.problems.program_problems import ProgramProblem
 
-# What a run depends on, as JSON: its `config`, and the `shape` of its network.
-#
-# A file or a preset's object → a frozen `Config`, or an error message that names the wrong key. A folder of
-# a run keeps it beside the weights, and a cell of a table is named by its hash.
-
-
-# Shape: the switches of a network, as a config holds them.
-
-
 EncodingName = Literal["bits", "positions", "learned", "none"]
 MlpName = Literal["bilinear", "gelu"]
 Count = Annotated[int, msgspec.Meta(ge=1, le=4096), must_be("an integer from 1 to 4096")]
@@ -32,8 +27,7 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     encoding   bits: own place and the places of the operands in binary; positions: own place in binary; learned: a
                vector per place; none
     beta       a learned bias on the scores of the operands' places, one operand per head, with initial value beta: it
-    tells
-               the attention where its operands are. None: no such bias
+               tells the attention where its operands are. None: no such bias
     handed     the number of operands for which beta is used; None: all
     code_scale the initial scale of the map of codes, relative to torch's default
     aux        a second read-out learns the symbol of every operand; it is not used when the model is run
@@ -53,9 +47,6 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
     code_scale: Annotated[float, msgspec.Meta(ge=0, le=100), must_be("a number from 0 on")] = 1.0
     aux: Annotated[bool, must_be("true or false")] = False
-
-
-# Config: everything that a run depends on; a JSON file holds it, and a folder keeps it beside the weights.
 
 
 LARGEST = 1 << 20  # bytes of a config

@@ -46,17 +46,17 @@ class Results:
             raise FolderError(f"{self.folder} contains files that are not results of the lab; choose another folder")
 
     def make(self) -> None:
-        made: list[Path] = []
+        created: list[Path] = []
         try:
             for name in (CELLS, RUNS):
-                make_folders(self.folder / name, made)
+                make_folders(self.folder / name, created)
         except OSError as error:
-            remove_folders(made)
+            remove_folders(created)
             raise FolderError(
                 f"{self.folder} cannot be used for results: {error.strerror}; choose another folder"
             ) from None
 
-    def done(self, cell: SweepCell) -> bool:
+    def is_done(self, cell: SweepCell) -> bool:
         """Return whether there is a result; a cell that failed is tried again."""
         path = self._file(cell)
         return path.exists() and "result" in _record(path)
@@ -67,7 +67,7 @@ class Results:
 
     def keep(self, cell: SweepCell, outcome: dict[str, Any]) -> None:
         """Store {"result": …} or {"error": …}. An error never replaces a result."""
-        if "result" in outcome or not self.done(cell):
+        if "result" in outcome or not self.is_done(cell):
             record = {"key": cell.key, **cell.to_json(), **outcome}
             write_file(self._file(cell), json.dumps(record).encode(), earlier=EARLIER_RECORD)
         self.assemble()
@@ -98,9 +98,9 @@ def is_record(record: Any) -> TypeGuard[dict[str, Any]]:
     """Return whether this is a cell with a result, or with an error."""
     if not isinstance(record, dict) or not isinstance(record.get("config"), dict):
         return False
-    named = all(isinstance(record.get(name), str) for name in ("key", "table"))
+    has_names = all(isinstance(record.get(name), str) for name in ("key", "table"))
     result = record.get("result")
-    return named and (isinstance(record.get("error"), str) or (isinstance(result, dict) and bool(result)))
+    return has_names and (isinstance(record.get("error"), str) or (isinstance(result, dict) and bool(result)))
 
 
 def read_results(path: Path) -> list[dict[str, Any]]:
@@ -122,7 +122,7 @@ def read_results(path: Path) -> list[dict[str, Any]]:
 
 
 PATIENCE = 10  # seconds for a scheduler to answer
-PART = 700 << 20  # least bytes of a worker: torch and a cell of the presets take about two thirds of it
+LEAST_WORKER_MEMORY = 700 << 20  # least bytes of a worker: torch and a cell of the presets take about two thirds of it
 
 
 @contextmanager
@@ -155,11 +155,15 @@ def client_of(scheduler: str | None, workers: int, memory: int | None = None) ->
             yield client
         return
     workers = workers if memory is None else workers_within(workers, memory)
-    part = None if memory is None else memory // workers
+    worker_memory = None if memory is None else memory // workers
     with (
         dask.config.set({"distributed.worker.memory.pause": False}),  # a paused worker would wait forever
         LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", memory_limit=part, silence_logs=50
+            n_workers=workers,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            memory_limit=worker_memory,
+            silence_logs=50,
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -168,18 +172,19 @@ def client_of(scheduler: str | None, workers: int, memory: int | None = None) ->
 
 def workers_within(workers: int, memory: int) -> int:
     """Return the number of workers, at most as many as the memory has parts."""
-    if memory < PART:
+    if memory < LEAST_WORKER_MEMORY:
         raise LabError(
-            f"a worker of the sweep needs {PART >> 20} MB, but the limit is {memory >> 20} MB; raise it with --limit"
+            f"a worker of the sweep needs {LEAST_WORKER_MEMORY >> 20} MB, but the limit is {memory >> 20} MB; "
+            "raise it with --limit"
         )
-    return min(workers, memory // PART)
+    return min(workers, memory // LEAST_WORKER_MEMORY)
 
 
 # Cells × cluster → results: in order; finished cells are stored, and a failure does not affect the others.
 
 
 @dataclass(frozen=True)
-class Done:
+class FinishedCell:
     """A cell that has finished, with a result or an error."""
 
     cell: SweepCell
@@ -193,10 +198,10 @@ def sweep(
     scheduler: str | None = None,
     workers: int = 1,
     memory: int | None = None,
-) -> Iterator[Done]:
+) -> Iterator[FinishedCell]:
     """Run the cells that are not done yet, and yield each as it ends; checkpoints need workers on this machine."""
-    wanted = [cell for cell in cells if not results.done(cell)]
-    if not wanted:
+    remaining = [cell for cell in cells if not results.is_done(cell)]
+    if not remaining:
         results.make()
         results.assemble()
         return
@@ -204,7 +209,7 @@ def sweep(
         from distributed import as_completed
 
         results.make()
-        waiting = iter(wanted)
+        waiting = iter(remaining)
         running = as_completed()
         cells: dict[Any, SweepCell] = {}
 
@@ -222,7 +227,7 @@ def sweep(
             results.keep(cell, outcome)
             for following in islice(waiting, 1):
                 begin(following)
-            yield Done(cell, outcome)
+            yield FinishedCell(cell, outcome)
 
 
 def outcome_from(future: Any) -> dict[str, Any]:

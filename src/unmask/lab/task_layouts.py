@@ -153,10 +153,10 @@ class ChainLayout:
 
     def states(self, algebra: Algebra, words: np.ndarray) -> np.ndarray:
         states = self._rows.blank(words)
-        at = np.full(len(words), algebra.identity)
+        product = np.full(len(words), algebra.identity)
         for t, (first, last) in enumerate(self._fetched()):
-            at = algebra.table[at, algebra.product(words[:, first : last + 1])]
-            states[:, t + 1 :, self.length + t] = at[:, None]
+            product = algebra.table[product, algebra.product(words[:, first : last + 1])]
+            states[:, t + 1 :, self.length + t] = product[:, None]
         return states
 
     @property
@@ -320,8 +320,8 @@ class LoopLayout:
     def factors(self) -> np.ndarray:
         """Return the two factors of each row, [rows, 2]."""
         rows = np.arange(self.length + 1)
-        sides = [loop_child(side).at_positions(self.length, rows) for side in (0, 1)]
-        return np.concatenate([np.stack(sides, axis=1), [[0, min(1, self.length)]]])
+        factors = [loop_child(side).at_positions(self.length, rows) for side in (0, 1)]
+        return np.concatenate([np.stack(factors, axis=1), [[0, min(1, self.length)]]])
 
     @property
     def pointers(self) -> np.ndarray:

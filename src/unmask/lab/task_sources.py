@@ -75,8 +75,8 @@ def generator(seed: int, stream: Stream, number: int = 0) -> np.random.Generator
 
 def words(source: TaskSource, count: int, length: int, seed: int, stream: Stream, number: int = 0) -> np.ndarray:
     """Return [count, length] uniform letters, as symbols."""
-    drawn = generator(seed, stream, number).integers(0, len(source.letters), size=(count, length))
-    return source.letters[drawn].astype(np.int64)
+    numbers = generator(seed, stream, number).integers(0, len(source.letters), size=(count, length))
+    return source.letters[numbers].astype(np.int64)
 
 
 # Problem → Algebra: the finite monoid in which the letters of a word are multiplied.
@@ -119,10 +119,10 @@ class Algebra:
 
     def product(self, words: np.ndarray) -> np.ndarray:
         """Return the product of every row of elements, from left to right."""
-        at = np.full(len(words), self.identity)
+        product = np.full(len(words), self.identity)
         for column in words.T:
-            at = self.table[at, column]
-        return at
+            product = self.table[product, column]
+        return product
 
     def answers(self, words: np.ndarray) -> np.ndarray:
         return self.product(words)[:, None]
@@ -167,7 +167,7 @@ class ProgramSource(TaskSource):
     problem: ProgramProblem
 
     @cached_property
-    def _named(self) -> dict[str, object]:
+    def _value_of_name(self) -> dict[str, object]:
         """Return the mapping from names to values."""
         names = {name: value for value, name in symbol_names(self.problem.system).items()}
         if any(is_truth(value) for group in self.problem.system.groups for value in group.values):
@@ -177,12 +177,12 @@ class ProgramSource(TaskSource):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        return tuple(self._named)
+        return tuple(self._value_of_name)
 
     @cached_property
     def symbol(self) -> dict[object, int]:
         """Return the number of a value."""
-        return {value: number for number, value in enumerate(self._named.values())}
+        return {value: number for number, value in enumerate(self._value_of_name.values())}
 
     @cached_property
     def letters(self) -> np.ndarray:
@@ -190,7 +190,7 @@ class ProgramSource(TaskSource):
 
     @property
     def verdicts(self) -> dict[str, bool]:
-        return {name: value for name, value in self._named.items() if isinstance(value, bool)}
+        return {name: value for name, value in self._value_of_name.items() if isinstance(value, bool)}
 
     def spelled(self, word: np.ndarray) -> list[str]:
         return [self.names[number] for number in word]
@@ -205,6 +205,6 @@ class ProgramSource(TaskSource):
 
     def chance(self, length: int) -> float:
         """Estimate the chance as the share of the most common answer among GUESSED words; there is no formula."""
-        drawn = words(self, GUESSED, length, 0, Stream.guessing)
-        _, counts = np.unique(self.answers(drawn), axis=0, return_counts=True)
+        guessed_words = words(self, GUESSED, length, 0, Stream.guessing)
+        _, counts = np.unique(self.answers(guessed_words), axis=0, return_counts=True)
         return float(counts.max() / GUESSED)

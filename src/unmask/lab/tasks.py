@@ -2,6 +2,10 @@
 
 tokens    the symbols of the source (elements of a monoid, values of a program), then the mask, then the pad
 answers   what the answer slots hold after the last step; for a monoid one slot, the product of the word
+
+A source (`task_sources`) defines the symbols and the answer: the finite monoid of a regular problem, or a system of
+recurrences. A layout (`task_layouts`, `program_layout`) defines the rows of a framework and what each row reads. A
+task joins the two. Networks are trained on it and scored by it.
 """
 
 from collections.abc import Callable
@@ -15,17 +19,6 @@ from unmask.lab.program_layout import ProgramSlots
 from unmask.lab.task_layouts import MASK, PAD, ChainLayout, DirectLayout, LoopLayout, ScanLayout, TaskLayout, TreeLayout
 from unmask.lab.task_sources import Algebra, ProgramSource, TaskSource, algebra_of, unlike
 from unmask.problems.program_problems import ProgramProblem
-
-# A source (`task_sources`) defines the symbols and the answer: the finite monoid of a regular problem, or a system of
-# recurrences. A layout (`task_layouts`, `program_layout`) defines the rows of a framework and what each row reads. A
-# task joins the two. Networks are trained on it and scored by it.
-
-
-# Task: source × layout, in tokens.
-#
-# tokens    the symbols of the source (elements of an algebra, values of a program), then the mask, then the pad
-# answers   what the answer slots hold after the last step: of an algebra one, the product of the word, in the last row
-
 
 FRAMEWORKS: dict[str, Callable[..., TaskLayout]] = {
     "direct": DirectLayout,
@@ -127,7 +120,7 @@ class LabTask:
         return self.layout.kind == "cot"
 
     @property
-    def taught(self) -> slice:
+    def supervised_rows(self) -> slice:
         """Return the rows that some step writes: the last rows, or all rows of a loop."""
         return slice(None) if self.framework == "looped" else slice(-self.layout.padding, None)
 

@@ -155,25 +155,25 @@ class NetworkMedium(TokenArrays):
         requested: np.ndarray | None = None,  # noqa: ARG002
     ) -> NetworkReading:
         whole = np.concatenate([self.words, tokens], axis=1)
-        known = self._read
-        if known is None or known[0] != step or known[2].shape[1] < last or not np.array_equal(known[1], whole):
-            self._read = known = step, whole, self._pass(step, whole, name, last)
-        logits = known[2][:, -last:].double().cpu().numpy()
+        cached = self._read
+        if cached is None or cached[0] != step or cached[2].shape[1] < last or not np.array_equal(cached[1], whole):
+            self._read = cached = step, whole, self._pass(step, whole, name, last)
+        logits = cached[2][:, -last:].double().cpu().numpy()
         return NetworkReading(logits, whole[:, -last:], step)
 
     def _pass(self, step: int, tokens: np.ndarray, name: str, last: int) -> Tensor:
         check()
         network, device = self.trained.network, self.trained.places.codes.device
         self.passes += 1
-        known = 0 if self._past is None else self._past.rows  # a chain only grows
+        cached_rows = 0 if self._past is None else self._past.rows  # a chain only grows
         with torch.inference_mode():
-            ids = torch.from_numpy(tokens[:, known:]).to(device)
-            places = self.trained.places.at(step, tokens.shape[1], known)
-            asked = slice(-last, None) if self._watch is None else EVERY_ROW  # a watch gets every row
-            seen = network(ids, places, self._watch_of(f"steps.{step}.{name}"), self._past, asked)
+            ids = torch.from_numpy(tokens[:, cached_rows:]).to(device)
+            places = self.trained.places.at(step, tokens.shape[1], cached_rows)
+            needed_rows = slice(-last, None) if self._watch is None else EVERY_ROW  # a watch gets every row
+            stream = network(ids, places, self._watch_of(f"steps.{step}.{name}"), self._past, needed_rows)
             if self._past is not None:
                 self._past.rows = tokens.shape[1]
-            return network.logits(seen)
+            return network.logits(stream)
 
     def decode(self, logits: NetworkReading, *, without: int | None = None) -> np.ndarray:
         scores = logits.logits
@@ -186,12 +186,12 @@ class NetworkMedium(TokenArrays):
         masked = decisions.tokens == self.trained.task.mask
         if self.trained.config.objective != "canvas":
             return masked & self.trained.order[decisions.step]
-        wanted = decisions.logits.argmax(axis=-1) != self.trained.task.mask
-        return wanted & masked if self.trained.kind == "smdm" else wanted
+        decided = decisions.logits.argmax(axis=-1) != self.trained.task.mask
+        return decided & masked if self.trained.kind == "smdm" else decided
 
     def surest(self, logits: NetworkReading, k: int, *, without: int) -> np.ndarray:
-        sure = np.delete(logits.logits, without, axis=-1).max(axis=-1)
-        return choose_surest(sure, np.ones(sure.shape, dtype=bool), k)
+        largest_logits = np.delete(logits.logits, without, axis=-1).max(axis=-1)
+        return choose_surest(largest_logits, np.ones(largest_logits.shape, dtype=bool), k)
 
     def above_least(self, logits: NetworkReading, *, without: int) -> np.ndarray:  # noqa: ARG002
         """Return True for every slot, because a trained model writes all of them."""
@@ -242,20 +242,20 @@ class Accuracy:
     passes: int
 
 
-def last_symbols(trained: Trained, drawn: np.ndarray) -> tuple[np.ndarray, int]:
+def last_symbols(trained: Trained, tokens: np.ndarray) -> tuple[np.ndarray, int]:
     """Return the final content of the answer slots, [batch, answers], and the number of passes."""
-    medium = NetworkMedium(trained, drawn)
-    *_, last = canvases(medium)
-    return trained.task.shown_answers(last), medium.passes
+    medium = NetworkMedium(trained, tokens)
+    *_, final_canvas = canvases(medium)
+    return trained.task.shown_answers(final_canvas), medium.passes
 
 
 def accuracy(trained: Trained, count: int, *, seed: int, stream: Stream, number: int = 0) -> Accuracy:
     """Measure the accuracy on `count` fresh words of a stream."""
-    drawn = words(trained.task.source, count, trained.length, seed, stream, number)
-    right, passes = 0, 0
-    at_once = evaluated_at_once(trained.config.shape, len(trained.vocabulary), trained.task.rows)
-    for first in range(0, count, at_once):
-        part = drawn[first : first + at_once]
-        symbols_seen, passes = last_symbols(trained, part)
-        right += int((symbols_seen == trained.task.answers(part)).all(axis=1).sum())
-    return Accuracy(right / count, count, passes)
+    tokens = words(trained.task.source, count, trained.length, seed, stream, number)
+    right_words, passes = 0, 0
+    words_at_once = evaluated_at_once(trained.config.shape, len(trained.vocabulary), trained.task.rows)
+    for first in range(0, count, words_at_once):
+        chunk = tokens[first : first + words_at_once]
+        answers, passes = last_symbols(trained, chunk)
+        right_words += int((answers == trained.task.answers(chunk)).all(axis=1).sum())
+    return Accuracy(right_words / count, count, passes)

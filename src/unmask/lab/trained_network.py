@@ -39,12 +39,12 @@ def codes(encoding: EncodingName, pointers: np.ndarray) -> np.ndarray:
     steps, rows, _ = pointers.shape
     if rows > PLACES:
         raise TooLarge(f"the lab supports at most {PLACES} rows, but this task has {rows}; use a shorter length")
-    own = np.broadcast_to(np.arange(rows), (steps, rows))
+    own_rows = np.broadcast_to(np.arange(rows), (steps, rows))
     if encoding == "learned":
-        return np.eye(PLACES, dtype=np.float32)[own]
-    parts = {"bits": [own, *np.moveaxis(pointers, -1, 0)], "positions": [own], "none": []}[encoding]
+        return np.eye(PLACES, dtype=np.float32)[own_rows]
+    coded = {"bits": [own_rows, *np.moveaxis(pointers, -1, 0)], "positions": [own_rows], "none": []}[encoding]
     empty = np.zeros((steps, rows, 0), dtype=np.float32)
-    return np.concatenate([empty, *(_signs(part) for part in parts)], axis=-1)
+    return np.concatenate([empty, *(_signs(rows_of_code) for rows_of_code in coded)], axis=-1)
 
 
 def _signs(places: np.ndarray) -> np.ndarray:
@@ -75,13 +75,13 @@ class KeyValueCache:
 
     def __init__(self) -> None:
         self.rows = 0
-        self._kept: dict[str, tuple[Tensor, Tensor]] = {}
+        self._stored: dict[str, tuple[Tensor, Tensor]] = {}
 
     def joined(self, name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Append keys and values to those of the rows before, store the result and return it."""
-        if name in self._kept:
-            k, v = (torch.cat(pair, dim=-2) for pair in zip(self._kept[name], (k, v), strict=True))
-        self._kept[name] = k, v
+        if name in self._stored:
+            k, v = (torch.cat(pair, dim=-2) for pair in zip(self._stored[name], (k, v), strict=True))
+        self._stored[name] = k, v
         return k, v
 
 
@@ -114,11 +114,11 @@ class TrainedNetwork(nn.Module):
         places: PlaceInputs,
         watch: Watch | None = None,
         past: KeyValueCache | None = None,
-        asked: slice = EVERY_ROW,
+        needed_rows: slice = EVERY_ROW,
     ) -> Tensor:
         """Apply all layers once; the last one only to the rows whose output is needed."""
         for number, layer in enumerate(self.layers):
-            rows = asked if number == len(self.layers) - 1 else EVERY_ROW
+            rows = needed_rows if number == len(self.layers) - 1 else EVERY_ROW
             hidden = layer(hidden, places, watch, past, f"layers.{number}", rows)
         return hidden
 
@@ -128,22 +128,22 @@ class TrainedNetwork(nn.Module):
         places: PlaceInputs,
         watch: Watch | None = None,
         past: KeyValueCache | None = None,
-        asked: slice = EVERY_ROW,
+        needed_rows: slice = EVERY_ROW,
     ) -> Tensor:
         """Return the normalised stream after all layers, [batch, requested rows, width], which the read-outs use."""
-        return self.norm(self.pass_through(self.embed(tokens, places), places, watch, past, asked))
+        return self.norm(self.pass_through(self.embed(tokens, places), places, watch, past, needed_rows))
 
-    def logits(self, seen: Tensor) -> Tensor:
-        return self.out(seen)
+    def logits(self, stream: Tensor) -> Tensor:
+        return self.out(stream)
 
-    def operand_logits(self, seen: Tensor) -> Tensor:
+    def operand_logits(self, stream: Tensor) -> Tensor:
         """Return the logits of the operands, [batch, rows, fetches, vocabulary]."""
         assert self.aux is not None
-        return self.aux(seen).unflatten(-1, (self.fetches, -1))
+        return self.aux(stream).unflatten(-1, (self.fetches, -1))
 
-    def correctness(self, seen: Tensor) -> Tensor:
+    def correctness(self, stream: Tensor) -> Tensor:
         """Return the logit of "the likeliest symbol is right", [batch, rows]."""
-        return self.correct(seen.detach())[..., 0]
+        return self.correct(stream.detach())[..., 0]
 
 
 class NetworkLayer(nn.Module):
@@ -162,9 +162,9 @@ class NetworkLayer(nn.Module):
         watch: Watch | None,
         past: KeyValueCache | None,
         name: str,
-        asked: slice,
+        needed_rows: slice,
     ) -> Tensor:
-        hidden = hidden[:, asked] + self.attention(self.norms[0](hidden), places, watch, past, name, asked)
+        hidden = hidden[:, needed_rows] + self.attention(self.norms[0](hidden), places, watch, past, name, needed_rows)
         hidden = hidden + self.mlp(self.norms[1](hidden))
         if watch is not None:
             watch(f"{name}.residual", hidden)
@@ -183,19 +183,25 @@ class NetworkAttention(nn.Module):
         self.beta = None if shape.beta is None else nn.Parameter(torch.full((shape.heads,), float(shape.beta)))
 
     def forward(
-        self, x: Tensor, places: PlaceInputs, watch: Watch | None, past: KeyValueCache | None, name: str, asked: slice
+        self,
+        x: Tensor,
+        places: PlaceInputs,
+        watch: Watch | None,
+        past: KeyValueCache | None,
+        name: str,
+        needed_rows: slice,
     ) -> Tensor:
         q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         if past is not None:
             k, v = past.joined(name, k, v)
-        q = q[:, :, asked]
+        q = q[:, :, needed_rows]
         scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
         if self.beta is not None:
             operand = torch.arange(self.heads) % self.fetches
             beta = self.beta * (operand < self.handed).to(self.beta)
-            scores = scores + beta[:, None, None] * places.operands[:, operand][:, :, asked]
+            scores = scores + beta[:, None, None] * places.operands[:, operand][:, :, needed_rows]
         if places.visible is not None:
-            scores = scores.masked_fill(~places.visible[asked], float("-inf"))
+            scores = scores.masked_fill(~places.visible[needed_rows], float("-inf"))
         weights = scores.softmax(dim=-1)
         if watch is not None:
             watch(f"{name}.weights", weights)

@@ -50,10 +50,13 @@ class TrainedPredictor:
         network, places = self.trained.network, self.trained.places
         with torch.inference_mode():
             tokens = np.concatenate([self.words, canvas], axis=1)
-            asked = slice(self.trained.length, None)
-            slots = network(torch.from_numpy(tokens).to(places.codes.device), places.at(0), asked=asked)
-            self.correctness = network.correctness(slots).double().cpu().numpy()
-            logits = without_mask(network.logits(slots).double().cpu().numpy(), self.mask_id)
+            stream = network(
+                torch.from_numpy(tokens).to(places.codes.device),
+                places.at(0),
+                needed_rows=slice(self.trained.length, None),
+            )
+            self.correctness = network.correctness(stream).double().cpu().numpy()
+            logits = without_mask(network.logits(stream).double().cpu().numpy(), self.mask_id)
         logits[..., self.trained.task.pad] = -np.inf
         return logits
 
@@ -107,7 +110,7 @@ def published(name: str, steps: int = 1) -> Sampler:
 
 
 def measure_samplers(
-    trained: Trained, *, count: int, seed: int, among: Callable[[str], bool] | None = None
+    trained: Trained, *, count: int, seed: int, include: Callable[[str], bool] | None = None
 ) -> list[dict[str, Any]]:
     """Run every sampler on the same fresh words; return the share of right answers and the mean number of passes."""
     tested_words = words(trained.task.source, count, trained.length, seed, Stream.judging, 1)
@@ -115,7 +118,7 @@ def measure_samplers(
     predictor = TrainedPredictor(trained, tested_words)
     results = []
     for name, sampler in compared_samplers(predictor):
-        if among is not None and not among(name):
+        if include is not None and not include(name):
             continue
         result = sample(predictor, sampler, masks(predictor, count, trained.padding), seed=seed)
         right = float((trained.task.shown_answers(result.sequences) == answers).all(axis=1).mean())

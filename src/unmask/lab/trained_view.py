@@ -1,6 +1,6 @@
 """Trained × word → View: a run of a trained model, shown like a run of a compiled model.
 
-A page holds integers: streams and logits are rounded to 1/SCALE, and attention below 1/SCALE is left out.
+A page holds integers: streams and logits are rounded to 1/SCALE, and attention below SHOWN/SCALE is left out.
 """
 
 from typing import Any
@@ -82,8 +82,8 @@ def _own(trained: Trained, tokens: np.ndarray, watch: Watch) -> Trace:
 
 def _sampled(trained: Trained, tokens: np.ndarray, name: str) -> Trace:
     predictor = TrainedPredictor(trained, tokens)
-    done = sample(predictor, parse_sampler(name).make(trained.padding), masks(predictor, 1, trained.padding))
-    pairs = zip(done.histories, done.histories[1:], strict=False)
+    result = sample(predictor, parse_sampler(name).make(trained.padding), masks(predictor, 1, trained.padding))
+    pairs = zip(result.histories, result.histories[1:], strict=False)
     steps = [(after[0].astype(np.int64), before[0] != after[0]) for before, after in pairs]
     return _trace(trained, tokens, steps, len(steps))
 

@@ -31,13 +31,9 @@ from unmask.lab.task_sources import Stream
 from unmask.lab.tasks import LabTask
 from unmask.lab.trained_model import Trained, accuracy
 from unmask.lab.trained_network import TrainedNetwork
-from unmask.lab.training_batches import Batch, Scored, training_batch
+from unmask.lab.training_batches import Batch, NetworkWithLoss, training_batch
 from unmask.limits import check, check_memory
 from unmask.problems.program_problems import ProgramProblem
-
-# The loop over batches (`train`) writes checkpoints and continues from them to the same numbers. `training_batches`
-# makes the batches and scores them.
-
 
 # Freed tensors stay with the process: the C library would return them and ask for the same pages in every batch.
 #
@@ -71,21 +67,11 @@ def versions() -> dict[str, str]:
     }
 
 
-# Config × folder → a trained network: batches until it has converged, or until steps or CPU seconds are over.
-#
-#     batch i depends on (seed, i) alone        a run that is killed goes on from its checkpoint to the same numbers
-#     every `evaluate_every` batches            accuracy on watched words; above `converged`, on more; then it ends
-#     at the end                                accuracy on JUDGED words that influenced no decision
-#
-# `accelerate launch` runs it unchanged in several processes: each takes its part of every batch, and all see one
-# folder. Seconds are CPU seconds of this process, so that a busy machine does not change what succeeds.
-
-
 BETAS, DECAY, CLIP = (0.9, 0.99), 0.01, 1.0
 WATCHED, WATCHED_AGAIN, JUDGED = 128, 512, 1000
 MARGIN = 0.02  # below `converged`: from here on, more words are evaluated
 
-DRAWING = Lock()
+GENERATOR_LOCK = Lock()
 
 ShowMoment = Callable[[TrainingMoment], None]
 
@@ -158,12 +144,14 @@ def train(
         progress = resume(folder, config, network, optimizer)
     else:
         progress = TrainingProgress()
-    scored = accelerator.prepare_model(Scored(network)) if accelerator.num_processes > 1 else Scored(network)
+    scored: torch.nn.Module = NetworkWithLoss(network)
+    if accelerator.num_processes > 1:
+        scored = accelerator.prepare_model(scored)
     trained = Trained(task, network, config)
-    pupil = Trainer(trained, scored, optimizer, accelerator)
+    trainer = Trainer(trained, scored, optimizer, accelerator)
     while progress.ended is None:
         check()
-        progress = pupil.until_the_next_look(progress)
+        progress = trainer.train_until_evaluation(progress)
         if folder is not None and accelerator.is_main_process:
             save(folder, config, network, optimizer, progress)
         if told is not None and accelerator.is_main_process:
@@ -179,7 +167,7 @@ def train(
 
 def new_network(config: Config, task: LabTask) -> TrainedNetwork:
     """Return the network of a seed, drawn without changing the global generator; threads draw one after another."""
-    with DRAWING, torch.random.fork_rng(devices=[]):
+    with GENERATOR_LOCK, torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         return TrainedNetwork(config.shape, len(task.vocabulary), task.fetches)
 
@@ -188,13 +176,13 @@ def new_optimizer(config: Config, network: TrainedNetwork) -> torch.optim.Optimi
     return torch.optim.AdamW(network.parameters(), lr=config.rate, betas=BETAS, weight_decay=DECAY, fused=True)
 
 
-def rehearse(config: Config, network: TrainedNetwork, task: LabTask) -> None:
+def train_without_evaluation(config: Config, network: TrainedNetwork, task: LabTask) -> None:
     """Train on the batches of a run for all of its steps, without evaluation."""
-    pupil = Trainer(
-        Trained(task, network, config), Scored(network), new_optimizer(config, network), _accelerator("cpu")
+    trainer = Trainer(
+        Trained(task, network, config), NetworkWithLoss(network), new_optimizer(config, network), _accelerator("cpu")
     )
     for step in range(config.steps):
-        pupil.learn(step)
+        trainer.learn(step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +194,7 @@ class Trainer:
     optimizer: torch.optim.Optimizer
     accelerator: Any
 
-    def until_the_next_look(self, progress: TrainingProgress) -> TrainingProgress:
+    def train_until_evaluation(self, progress: TrainingProgress) -> TrainingProgress:
         """Train on `evaluate_every` batches, then evaluate on the watched words."""
         clock = time.process_time if torch.get_num_threads() > 1 else time.thread_time  # others can run meanwhile
         config, began, before = self.trained.config, clock(), progress.cpu_seconds
@@ -216,7 +204,7 @@ class Trainer:
             check()
             loss = self.learn(step)
             step += 1
-        right = self.look(step)
+        right = self.evaluate(step)
         spent = self._agreed(before + clock() - began)
         ended = None
         if config.converged is not None and right >= config.converged:
@@ -230,28 +218,28 @@ class Trainer:
 
     def learn(self, step: int) -> Tensor:
         """Train on one batch."""
-        config, task, shares = self.trained.config, self.trained.task, self.accelerator.num_processes
+        config, task, processes = self.trained.config, self.trained.task, self.accelerator.num_processes
         for group in self.optimizer.param_groups:
             group["lr"] = config.rate * rate_factor(step + 1, config)
-        part = training_batch(task, config, step, part=self.accelerator.process_index, parts=shares)
+        batch = training_batch(task, config, step, process=self.accelerator.process_index, processes=processes)
         self.optimizer.zero_grad()
-        loss = self.loss(part)
+        loss = self.loss(batch)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.trained.network.parameters(), CLIP)
         self.optimizer.step()
         return loss.detach()
 
-    def loss(self, part: Batch) -> Tensor:
+    def loss(self, batch: Batch) -> Tensor:
         device = self.accelerator.device
         tokens, steps, targets, operands = (
-            torch.from_numpy(array).to(device) for array in (part.tokens, part.steps, part.targets, part.operands)
+            torch.from_numpy(array).to(device) for array in (batch.tokens, batch.steps, batch.targets, batch.operands)
         )
-        weights = torch.from_numpy(part.weights).float().to(device)
+        weights = torch.from_numpy(batch.weights).float().to(device)
         places = self.trained.places.at(steps, tokens.shape[1])
-        latent, taught = self.trained.config.latent, self.trained.task.taught
-        return self.scored(tokens, places, targets, operands, weights, latent, taught)
+        latent, supervised_rows = self.trained.config.latent, self.trained.task.supervised_rows
+        return self.scored(tokens, places, targets, operands, weights, latent, supervised_rows)
 
-    def look(self, step: int) -> float:
+    def evaluate(self, step: int) -> float:
         """Return the share of right answers: on few words, and on more if training seems to have converged."""
         config = self.trained.config
         self.trained.network.eval()

@@ -42,57 +42,59 @@ class Batch:
     weights: np.ndarray
 
 
-def training_batch(task: LabTask, config: Config, number: int, *, part: int = 0, parts: int = 1) -> Batch:
+def training_batch(task: LabTask, config: Config, number: int, *, process: int = 0, processes: int = 1) -> Batch:
     """Return batch `number` of a run, or the share of process `part` of `parts`."""
-    mine = slice(part * config.batch // parts, (part + 1) * config.batch // parts)
-    drawn = words(task.source, config.batch, task.length, config.seed, Stream.training, number)[mine]
-    when = generator(config.seed, Stream.steps, number).integers(0, task.layout.steps, config.batch)[mine]
-    states = task.states(drawn)
+    own_examples = slice(process * config.batch // processes, (process + 1) * config.batch // processes)
+    tokens = words(task.source, config.batch, task.length, config.seed, Stream.training, number)[own_examples]
+    steps = generator(config.seed, Stream.steps, number).integers(0, task.layout.steps, config.batch)[own_examples]
+    states = task.states(tokens)
     if config.objective != "canvas":
         chance = generator(config.seed, Stream.masks, number)
-        share = chance.random(config.batch)[mine]
-        ticks = chance.random((config.batch, task.layout.padding))[mine]
-        return masked(task, states, share, ticks, config.objective)
+        mask_share = chance.random(config.batch)[own_examples]
+        ticks = chance.random((config.batch, task.layout.padding))[own_examples]
+        return masked_batch(task, states, mask_share, ticks, config.objective)
     if task.causal:
-        return chain(task, states)
+        return chain_batch(task, states)
     if config.latent:
-        return latent(task, states, every=config.supervision == "each")
-    return canvas(task, states, when)
+        return latent_batch(task, states, every=config.supervision == "each")
+    return canvas_batch(task, states, steps)
 
 
-def canvas(task: LabTask, states: np.ndarray, when: np.ndarray) -> Batch:
-    every = np.arange(len(states))
-    before, after = states[every, when], states[every, when + 1]
+def canvas_batch(task: LabTask, states: np.ndarray, steps: np.ndarray) -> Batch:
+    examples = np.arange(len(states))
+    before, after = states[examples, steps], states[examples, steps + 1]
     supervised = np.ones(task.rows, dtype=bool) if task.framework == "looped" else np.arange(task.rows) >= task.length
     if task.layout.kind == "smdm":
         supervised = supervised & (before == task.mask)
     targets = np.where(supervised, after, IGNORED)
-    return _single_pass(before, when, targets, fetched(before, task.pointers[when], targets))
+    return _single_pass(before, steps, targets, operand_contents(before, task.pointers[steps], targets))
 
 
-def chain(task: LabTask, states: np.ndarray) -> Batch:
+def chain_batch(task: LabTask, states: np.ndarray) -> Batch:
     read = states[:, -1, :-1]
     targets = np.full(read.shape, IGNORED)
     targets[:, task.length - 1 :] = states[:, -1, task.length :]
     return _single_pass(
-        read, np.zeros(len(read), dtype=np.int64), targets, fetched(read, task.pointers[:1, :-1], targets)
+        read, np.zeros(len(read), dtype=np.int64), targets, operand_contents(read, task.pointers[:1, :-1], targets)
     )
 
 
-def latent(task: LabTask, states: np.ndarray, *, every: bool) -> Batch:
+def latent_batch(task: LabTask, states: np.ndarray, *, every: bool) -> Batch:
     targets = states[:, 1:].copy()
     if not every:
         targets[:, :-1] = IGNORED
         targets[:, -1, :-1] = IGNORED
     contents = np.where(states == task.pad, IDENTITY, states)[:, :-1]
     loops = contents.shape[1]
-    parts = [fetched(contents[:, t], task.pointers[t : t + 1], targets[:, t]) for t in range(loops)]
+    operands = [operand_contents(contents[:, t], task.pointers[t : t + 1], targets[:, t]) for t in range(loops)]
     return Batch(
-        states[:, 0], np.zeros(len(states), dtype=np.int64), targets, np.stack(parts, axis=1), np.ones(len(states))
+        states[:, 0], np.zeros(len(states), dtype=np.int64), targets, np.stack(operands, axis=1), np.ones(len(states))
     )
 
 
-def masked(task: LabTask, states: np.ndarray, share: np.ndarray, ticks: np.ndarray, objective: Objective) -> Batch:
+def masked_batch(
+    task: LabTask, states: np.ndarray, share: np.ndarray, ticks: np.ndarray, objective: Objective
+) -> Batch:
     """Mask each of P slots with probability t; `masking` always masks at least one.
 
     The loss is a mean over masked slots; an objective that sums over them gives the mean their number as a weight:
@@ -104,25 +106,25 @@ def masked(task: LabTask, states: np.ndarray, share: np.ndarray, ticks: np.ndarr
     hidden = ticks < share[:, None]
     if objective == "masking":
         hidden[np.arange(len(hidden)), ticks.argmin(axis=1)] = True
-    number = hidden.sum(axis=1) / task.layout.padding
+    masked_share = hidden.sum(axis=1) / task.layout.padding
     weights = {
         "masking": np.ones(len(states)),
-        "masking-uniform": number,
-        "masking-1/t": number / np.maximum(share, LEAST_SHARE),
+        "masking-uniform": masked_share,
+        "masking-1/t": masked_share / np.maximum(share, LEAST_SHARE),
     }[objective]
     read, targets = states[:, -1].copy(), np.full((len(states), task.rows), IGNORED)
     slots = slice(task.length, None)
     targets[:, slots] = np.where(hidden, read[:, slots], IGNORED)
     read[:, slots] = np.where(hidden, task.mask, read[:, slots])
     steps = np.zeros(len(states), dtype=np.int64)
-    return _single_pass(read, steps, targets, fetched(read, task.pointers[:1], targets), weights)
+    return _single_pass(read, steps, targets, operand_contents(read, task.pointers[:1], targets), weights)
 
 
-def fetched(contents: np.ndarray, pointers: np.ndarray, targets: np.ndarray) -> np.ndarray:
+def operand_contents(contents: np.ndarray, pointers: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """Return the contents of the operands of the supervised rows, [batch, rows, fetches]."""
     pointers = np.broadcast_to(pointers, (len(contents), *pointers.shape[1:]))
-    found = np.take_along_axis(contents[:, :, None], np.maximum(pointers, 0), axis=1)
-    return np.where((pointers == NO_OPERAND) | (targets == IGNORED)[..., None], IGNORED, found)
+    contents_there = np.take_along_axis(contents[:, :, None], np.maximum(pointers, 0), axis=1)
+    return np.where((pointers == NO_OPERAND) | (targets == IGNORED)[..., None], IGNORED, contents_there)
 
 
 def _single_pass(
@@ -142,7 +144,7 @@ def _single_pass(
 # Means are taken per example, so the mean over equal parts of a batch is the mean of the batch.
 
 
-class Scored(torch.nn.Module):
+class NetworkWithLoss(torch.nn.Module):
     """The network and its loss in one forward pass, as distributed training requires."""
 
     def __init__(self, network: TrainedNetwork) -> None:
@@ -157,37 +159,39 @@ class Scored(torch.nn.Module):
         operands: Tensor,
         weights: Tensor,
         latent: bool,
-        asked: slice = EVERY_ROW,
+        needed_rows: slice = EVERY_ROW,
     ) -> Tensor:
-        """`asked` are the rows that may have targets."""
-        targets, operands = targets[:, :, asked], operands[:, :, asked]
+        """Return the loss; `needed_rows` are the rows that may have targets."""
+        targets, operands = targets[:, :, needed_rows], operands[:, :, needed_rows]
         losses = torch.zeros(())
         loops = 0
-        for loop, seen in enumerate(self._read_outs(tokens, places, targets.shape[1], latent, asked)):
+        for loop, stream in enumerate(self._read_outs(tokens, places, targets.shape[1], latent, needed_rows)):
             target = targets[:, loop]
-            losses = losses + self._loss(seen, target, operands[:, loop], weights)
+            losses = losses + self._loss(stream, target, operands[:, loop], weights)
             loops += 1
         return losses / loops
 
     def _read_outs(
-        self, tokens: Tensor, places: PlaceInputs, loops: int, latent: bool, asked: slice
+        self, tokens: Tensor, places: PlaceInputs, loops: int, latent: bool, needed_rows: slice
     ) -> Iterator[Tensor]:
         if not latent:
-            yield self.network(tokens, places, asked=asked)
+            yield self.network(tokens, places, needed_rows=needed_rows)
             return
         hidden = self.network.embed(tokens, places)
         for _ in range(loops):
             hidden = self.network.pass_through(hidden, places)
             yield self.network.norm(hidden)
 
-    def _loss(self, seen: Tensor, target: Tensor, operands: Tensor, weights: Tensor) -> Tensor:
-        logits = self.network.logits(seen)
+    def _loss(self, stream: Tensor, target: Tensor, operands: Tensor, weights: Tensor) -> Tensor:
+        logits = self.network.logits(stream)
         loss = (weights * per_example(logits, target)).mean()
         if self.network.aux is not None:
-            loss = loss + per_example(self.network.operand_logits(seen).flatten(1, 2), operands.flatten(1, 2)).mean()
-        right = (logits.detach().argmax(dim=-1) == target).float()
-        sure = binary_cross_entropy_with_logits(self.network.correctness(seen), right, reduction="none")
-        return loss + mean_where(sure, target != IGNORED).mean()
+            loss = loss + per_example(self.network.operand_logits(stream).flatten(1, 2), operands.flatten(1, 2)).mean()
+        is_right = (logits.detach().argmax(dim=-1) == target).float()
+        correctness_loss = binary_cross_entropy_with_logits(
+            self.network.correctness(stream), is_right, reduction="none"
+        )
+        return loss + mean_where(correctness_loss, target != IGNORED).mean()
 
 
 def per_example(logits: Tensor, targets: Tensor) -> Tensor:

@@ -171,7 +171,7 @@ LEMMAS = (
         title="store the stream in slots, and read it back",
         statement="A stream of R rows of width D can be written as R·D symbols and read back in the next step.",
         construction="theorems/plt_to_mdm.py",
-        check=theorem_checks.dumped,
+        check=theorem_checks.stored_streams,
         bound="R·D slots over an alphabet that contains F_p",
         repaired="any stream over F_p, with one symbol for each number, in R·D slots. The paper has a stream of bits "
         "with two symbols, which a looped transformer does not have, and O(log N)·D numbers.",

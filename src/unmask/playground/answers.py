@@ -13,7 +13,7 @@ from unmask.errors import PlannerError, TooLarge, UnmaskError
 from unmask.playground.requested_problem import PLANNERS, RequestedProblem
 from unmask.problems.problem import Outcome
 from unmask.samplers.predictors import CompiledPredictor
-from unmask.samplers.sampler_names import zoo
+from unmask.samplers.sampler_names import named_samplers
 from unmask.samplers.sampling_loop import masks, sample
 from unmask.verification.words.references import answer_count
 from unmask.weights.kinds import DIFFUSION, Kind
@@ -204,7 +204,7 @@ def sampler_rows(model: Model, words: list[str], per_pass: int) -> list[dict[str
     blank = masks(predictor, len(words), model.padding)
     rows = []
     last = time.monotonic() + SECONDS_OF_SAMPLERS
-    for entry in zoo(model.padding, SAMPLERS):
+    for entry in named_samplers(model.padding, SAMPLERS):
         sampler = entry.make(-(-model.padding // per_pass))
         end = min(last, time.monotonic() + SECONDS_PER_SAMPLER)
 

@@ -21,7 +21,7 @@ import numpy as np
 from unmask.samplers.line_plot import Point, Series
 from unmask.samplers.report_page import ReportTable, html_report, report_plot
 from unmask.samplers.rule_interface import Beliefs, Predictor, Sampler, State
-from unmask.samplers.sampler_names import ZooEntry
+from unmask.samplers.sampler_names import NamedSampler
 from unmask.samplers.sampling_loop import masks, sample
 from unmask.samplers.string_law import LawPredictor, StringLaw
 
@@ -222,7 +222,11 @@ def _one_by_one(slots: np.ndarray, weights: np.ndarray, able: np.ndarray, count:
 
 @dataclass(frozen=True)
 class Distance:
-    """`exact`: enumerated. Otherwise the bars say how far off the estimates may be; `runs` is the number of runs."""
+    """KL, total variation and impossible mass of a sampler's law.
+
+    If `exact`, the law was enumerated. Otherwise it was estimated from `runs` runs, and the errors say how far off the
+    estimates may be.
+    """
 
     kl: float
     tv: float
@@ -346,7 +350,7 @@ def law_budgets(slots: int) -> tuple[int, ...]:
 
 
 def compare_samplers(
-    bench: Bench, entries: Iterable[ZooEntry], budgets: Iterable[int], *, runs: int = 4096, seed: int = 0
+    bench: Bench, entries: Iterable[NamedSampler], budgets: Iterable[int], *, runs: int = 4096, seed: int = 0
 ) -> Iterator[LawResult]:
     """Measure every sampler at every budget."""
     budgets = tuple(budgets)

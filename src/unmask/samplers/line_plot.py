@@ -28,7 +28,7 @@ PAPER = ".paper{fill:#fff}@media(prefers-color-scheme:dark){.paper{fill:#dfe5ec}
 
 @dataclass(frozen=True)
 class PlotAxis:
-    """An axis from `low` to `high` with labels at some values: linear, logarithmic (`log`), or of names (`apart`).
+    """An axis from `low` to `high` with labels at some values: linear, `log`arithmic, or of names (`categorical`).
 
     On an axis of names, the marks of different series are placed side by side.
     """
@@ -38,7 +38,7 @@ class PlotAxis:
     high: float
     ticks: tuple[tuple[float, str], ...]
     log: bool = False
-    apart: bool = False
+    categorical: bool = False
 
     def share(self, value: float) -> float:
         """Return 0 at `low` and 1 at `high`; on a logarithmic axis, values below `low` count as `low`."""
@@ -46,8 +46,8 @@ class PlotAxis:
             return (value - self.low) / (self.high - self.low)
         return log2(max(value, self.low) / self.low) / log2(self.high / self.low)
 
-    def holds(self, point: "Point") -> bool:
-        """Return True if the whole bar of a point is on the axis: a logarithmic axis has values above 0 only."""
+    def can_show(self, point: "Point") -> bool:
+        """Return whether the whole bar of a point is on the axis: a logarithmic axis has values above 0 only."""
         return not self.log or point.low > 0
 
 
@@ -71,7 +71,7 @@ def _power(exponent: int) -> str:
 
 def names(title: str, values: Sequence[str]) -> PlotAxis:
     """Return an axis with a place for each name."""
-    return PlotAxis(title, -0.5, len(values) - 0.5, tuple(enumerate(values)), apart=True)
+    return PlotAxis(title, -0.5, len(values) - 0.5, tuple(enumerate(values)), categorical=True)
 
 
 def from_zero(name: str, values: Sequence[float], *, whole: bool = False) -> PlotAxis:
@@ -112,9 +112,9 @@ class Series:
     measured: bool = True
 
 
-def level(name: str, across: PlotAxis, value: float) -> Series:
+def level(name: str, x_axis: PlotAxis, value: float) -> Series:
     """Return a horizontal band from one end of the axis to the other."""
-    return Series(name, (Point(across.low, value), Point(across.high, value)), measured=False)
+    return Series(name, (Point(x_axis.low, value), Point(x_axis.high, value)), measured=False)
 
 
 @dataclass(frozen=True)
@@ -149,80 +149,82 @@ class PlotFrame:
     top: float
     width: float
     height: float
-    across: PlotAxis
-    up: PlotAxis
+    x_axis: PlotAxis
+    y_axis: PlotAxis
 
     def x_of(self, value: float) -> float:
-        return self.left + INSET + self.across.share(value) * (self.width - 2 * INSET)
+        return self.left + INSET + self.x_axis.share(value) * (self.width - 2 * INSET)
 
     def y_of(self, value: float) -> float:
-        return self.top + self.height - self.up.share(value) * self.height
+        return self.top + self.height - self.y_axis.share(value) * self.height
 
-    def drawn(self, panel: PlotPanel, marks: dict[str, Mark], *, first: bool) -> Iterator[str]:
+    def svg_elements(self, panel: PlotPanel, marks: dict[str, Mark], *, first: bool) -> Iterator[str]:
         """Draw the grid, lines, bars and marks; the first panel of a row has labels at its left."""
         right, bottom = self.left + self.width, self.top + self.height
         yield f'<path d="M{self.left} {self.top}V{bottom}H{right}V{self.top}" fill="none" stroke="#e4e4e4"/>'
-        for value, label in self.up.ticks:
+        for value, label in self.y_axis.ticks:
             yield f'<path d="M{self.left} {self.y_of(value):.1f}H{right}" stroke="#e4e4e4"/>'
             if first:
                 yield _text(self.left - 6, self.y_of(value) + 4, label, "end")
-        yield from (_text(self.x_of(value), bottom + 15, label) for value, label in self.across.ticks)
+        yield from (_text(self.x_of(value), bottom + 15, label) for value, label in self.x_axis.ticks)
         if panel.name:
             yield _text(self.left, self.top - 9, panel.name, "start")
-        if not any(one.points for one in panel.series if one.measured):
+        if not any(series.points for series in panel.series if series.measured):
             yield _text(self.left + self.width / 2, self.top + self.height / 2, "not run")
             return
-        for one in sorted(panel.series, key=lambda one: one.measured):
-            yield from self._lines(one, marks[one.name])
+        for series in sorted(panel.series, key=lambda series: series.measured):
+            yield from self._lines(series, marks[series.name])
         yield from self._marks(panel, marks)
 
-    def _lines(self, one: Series, mark: Mark) -> Iterator[str]:
+    def _lines(self, series: Series, mark: Mark) -> Iterator[str]:
         """Draw lines between points that are on the axis, and the bars of all points."""
         runs: list[list[str]] = [[]]
-        for point in one.points:
+        for point in series.points:
             x = self.x_of(point.x) + mark.aside
-            if self.up.holds(point):
+            if self.y_axis.can_show(point):
                 runs[-1].append(f"{x:.1f},{self.y_of(point.y):.1f}")
             else:
                 runs.append([])
             if point.low < point.high:
                 ends = f"M{x:.1f} {self.y_of(point.low):.1f}V{self.y_of(point.high):.1f}"
                 yield f'<path d="{ends}" stroke="{mark.colour}"/>'
-        line = f'stroke="{mark.colour}"' if one.measured else BAND
+        line = f'stroke="{mark.colour}"' if series.measured else BAND
         for run in runs:
-            if one.joined and len(run) > 1:
+            if series.joined and len(run) > 1:
                 yield f'<polyline points="{" ".join(run)}" fill="none" {line}/>'
 
     def _marks(self, panel: PlotPanel, marks: dict[str, Mark]) -> Iterator[str]:
         """Draw the marks; one that another mark will cover is larger, so that it remains visible."""
         placed = []
-        for one in panel.series:
-            for point in one.points if one.measured else ():
-                holds = self.up.holds(point)
-                y = self.y_of(point.y if holds else self.up.low)
-                placed.append((self.x_of(point.x) + marks[one.name].aside, y, marks[one.name], not holds, point.title))
-        for place, (x, y, mark, hollow, title) in enumerate(placed):
-            covering = sum(hypot(x - other[0], y - other[1]) < 2 for other in placed[place + 1 :])
+        for series in panel.series:
+            for point in series.points if series.measured else ():
+                is_shown = self.y_axis.can_show(point)
+                y = self.y_of(point.y if is_shown else self.y_axis.low)
+                placed.append(
+                    (self.x_of(point.x) + marks[series.name].aside, y, marks[series.name], not is_shown, point.title)
+                )
+        for index, (x, y, mark, hollow, title) in enumerate(placed):
+            covering = sum(hypot(x - other[0], y - other[1]) < 2 for other in placed[index + 1 :])
             yield mark.at(x, y, scale=1 + 0.35 * covering, hollow=hollow, title=title)
 
 
 def plot(
-    title: str, across: PlotAxis, up: PlotAxis, series: Sequence[Series], *, size: tuple[int, int] = (354, 240)
+    title: str, x_axis: PlotAxis, y_axis: PlotAxis, series: Sequence[Series], *, size: tuple[int, int] = (354, 240)
 ) -> str:
     """Return a plot with a single panel."""
-    return panels(title, across, up, [[PlotPanel("", tuple(series))]], size=size)
+    return panels(title, x_axis, y_axis, [[PlotPanel("", tuple(series))]], size=size)
 
 
 def panels(
-    title: str, across: PlotAxis, up: PlotAxis, rows: Sequence[Sequence[PlotPanel]], *, size: tuple[int, int]
+    title: str, x_axis: PlotAxis, y_axis: PlotAxis, rows: Sequence[Sequence[PlotPanel]], *, size: tuple[int, int]
 ) -> str:
     """Return rows of panels of one size, with one legend."""
-    wide, high = size
-    every = [one for row in rows for panel in row for one in panel.series]
-    marks = _marks_of(every, across, wide)
-    legend = _legend(every, marks, up)
-    right = LEFT + max(len(row) for row in rows) * (wide + BETWEEN)
-    below = TOP + len(rows) * (high + BOTTOM) - BOTTOM
+    panel_width, panel_height = size
+    all_series = [series for row in rows for panel in row for series in panel.series]
+    marks = _marks_of(all_series, x_axis, panel_width)
+    legend = _legend(all_series, marks, y_axis)
+    right = LEFT + max(len(row) for row in rows) * (panel_width + BETWEEN)
+    below = TOP + len(rows) * (panel_height + BOTTOM) - BOTTOM
     width = max(right + 24 + LETTER * max(map(len, legend)), LEFT + TITLE_LETTER * len(title))
     height = max(below + BOTTOM, TOP + LINE * len(legend))
     parts = [
@@ -231,40 +233,47 @@ def panels(
         f"<style>{PAPER}</style>",
         f'<rect class="paper" width="{width}" height="{height}"/>',
         f'<text x="{LEFT}" y="20" font-size="14" fill="#222">{escape(title)}</text>',
-        _text((LEFT + right - BETWEEN) / 2, below + 34, across.name),
-        f'<g transform="translate(14 {(TOP + below) / 2:.1f}) rotate(-90)">{_text(0, 0, up.name)}</g>',
+        _text((LEFT + right - BETWEEN) / 2, below + 34, x_axis.name),
+        f'<g transform="translate(14 {(TOP + below) / 2:.1f}) rotate(-90)">{_text(0, 0, y_axis.name)}</g>',
     ]
-    for down, row in enumerate(rows):
-        for place, panel in enumerate(row):
-            frame = PlotFrame(LEFT + place * (wide + BETWEEN), TOP + down * (high + BOTTOM), wide, high, across, up)
-            parts += frame.drawn(panel, marks, first=place == 0)
-    for line, (name, look) in enumerate(legend.items()):
-        y = TOP + 4 + LINE * line
-        parts += [f'<g transform="translate({right + 4} {y})">{look}</g>', _text(right + 18, y + 4, name, "start")]
+    for row_index, row in enumerate(rows):
+        for column, panel in enumerate(row):
+            frame = PlotFrame(
+                LEFT + column * (panel_width + BETWEEN),
+                TOP + row_index * (panel_height + BOTTOM),
+                panel_width,
+                panel_height,
+                x_axis,
+                y_axis,
+            )
+            parts += frame.svg_elements(panel, marks, first=column == 0)
+    for line_index, (name, symbol) in enumerate(legend.items()):
+        y = TOP + 4 + LINE * line_index
+        parts += [f'<g transform="translate({right + 4} {y})">{symbol}</g>', _text(right + 18, y + 4, name, "start")]
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def _legend(every: Sequence[Series], marks: dict[str, Mark], up: PlotAxis) -> dict[str, str]:
+def _legend(all_series: Sequence[Series], marks: dict[str, Mark], y_axis: PlotAxis) -> dict[str, str]:
     """Return the marks of the legend by name: series, bands, and the meaning of a hollow mark if one occurs."""
-    bands = {one.name for one in every if not one.measured}
-    looks = {
+    bands = {series.name for series in all_series if not series.measured}
+    symbols = {
         name: f'<path d="M-9 0H9" {BAND}/>' if name in bands else mark.at(0, 0, scale=1.2)
         for name, mark in marks.items()
     }
-    if not all(up.holds(point) for one in every for point in one.points):
-        looks[HOLLOW] = Mark(GREY, SHAPES[0]).at(0, 0, scale=1.2, hollow=True)
-    return looks
+    if not all(y_axis.can_show(point) for series in all_series for point in series.points):
+        symbols[HOLLOW] = Mark(GREY, SHAPES[0]).at(0, 0, scale=1.2, hollow=True)
+    return symbols
 
 
-def _marks_of(every: Sequence[Series], across: PlotAxis, wide: int) -> dict[str, Mark]:
+def _marks_of(all_series: Sequence[Series], x_axis: PlotAxis, panel_width: int) -> dict[str, Mark]:
     """Return one mark per name for all panels; on an axis of names, measured series are placed around a label."""
-    measured = list(dict.fromkeys(one.name for one in every if one.measured))
-    room = 0.6 * (wide - 2 * INSET) / len(across.ticks) / max(1, len(measured)) if across.apart else 0.0
+    measured = list(dict.fromkeys(series.name for series in all_series if series.measured))
+    spacing = 0.6 * (panel_width - 2 * INSET) / len(x_axis.ticks) / max(1, len(measured)) if x_axis.categorical else 0.0
     marks = {
-        name: Mark(COLOURS[i % len(COLOURS)], SHAPES[i % len(SHAPES)], room * (i - (len(measured) - 1) / 2))
+        name: Mark(COLOURS[i % len(COLOURS)], SHAPES[i % len(SHAPES)], spacing * (i - (len(measured) - 1) / 2))
         for i, name in enumerate(measured)
     }
-    return marks | {one.name: Mark(GREY, SHAPES[0]) for one in every if not one.measured}
+    return marks | {series.name: Mark(GREY, SHAPES[0]) for series in all_series if not series.measured}
 
 
 def _text(x: float, y: float, words: str, anchor: str = "middle") -> str:

@@ -44,7 +44,7 @@ UNIT = 2.0**-53  # the largest relative error of a float operation
 
 @dataclass(frozen=True, eq=False)
 class InformationCurve:
-    """Bounds of g; `entropy_of_sets` is their middle. If `exact`, they differ only by rounding errors."""
+    """Bounds of g for every number of positions. If `exact`, they differ only by rounding errors."""
 
     lower: np.ndarray
     upper: np.ndarray

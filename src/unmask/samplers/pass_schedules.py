@@ -36,7 +36,7 @@ from unmask.samplers.string_law import StringLaw
 
 @dataclass(frozen=True)
 class PricedSchedule:
-    """`cuts` are n_0 … n_K; `kl` is in nats and at most `error` off."""
+    """A schedule with cuts n_0 … n_K and its expected KL in nats, which is at most `error` off."""
 
     name: str
     cuts: tuple[int, ...]

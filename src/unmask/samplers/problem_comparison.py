@@ -13,8 +13,8 @@ from unmask.samplers.sampling_loop import Sample
 OWN = "own planner"
 
 
-class Contestant(Protocol):
-    """A sampler that is measured: an `ZooEntry` of the zoo, or a user's function (`unmask.bench`)."""
+class ComparedSampler(Protocol):
+    """A sampler that is measured: a `NamedSampler`, or a user's function (`unmask.bench`)."""
 
     @property
     def label(self) -> str: ...
@@ -87,7 +87,7 @@ def budgets_for(slots: int, steps: int) -> tuple[int, ...]:
 
 
 def examine(
-    subject: Subject, entries: Iterable[Contestant], budgets: Iterable[int], *, seed: int = 0
+    subject: Subject, entries: Iterable[ComparedSampler], budgets: Iterable[int], *, seed: int = 0
 ) -> Iterator[SamplerResult]:
     """Measure the model's own planner, then every sampler."""
     order = Order(subject)
@@ -115,7 +115,7 @@ def measured(order: Order, steps: int | None, sampled: Sample) -> Run:
     )
 
 
-def _examined(order: Order, entry: Contestant, budgets: tuple[int, ...], seed: int) -> SamplerResult:
+def _examined(order: Order, entry: ComparedSampler, budgets: tuple[int, ...], seed: int) -> SamplerResult:
     subject = order.subject
     run_at: dict[int, Run] = {}
 

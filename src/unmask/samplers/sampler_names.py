@@ -37,7 +37,7 @@ RULES: dict[str, type[Any]] = {
 }
 STEPS = ("steps", "num_inference_steps")  # names of the number of passes in published code
 NOT_TYPED = ("planner",)  # parameters that are functions
-ZOO = (
+DEFAULT_SAMPLERS = (
     "llada:remasking=low_confidence",
     "llada:remasking=random",
     "llada:block_length=QUARTER",
@@ -62,7 +62,7 @@ ZOO = (
     "bisection",
 )
 """Samplers that are compared by default; QUARTER is a quarter of the slots, SLOTS their number."""
-EDITING_ZOO = (
+EDITING_SAMPLERS = (
     "llada2.1",
     "llada2.1:num_to_transfer=SLOTS",
     "joint-threshold",
@@ -74,7 +74,7 @@ EDITING_ZOO = (
 
 
 @dataclass(frozen=True)
-class ZooEntry:
+class NamedSampler:
     """A rule and the parameters that its name gives."""
 
     rule: type[Any]
@@ -119,7 +119,7 @@ class ZooEntry:
         return self.make(budget // blocks * blocks, **defaults) if budget >= blocks else None
 
 
-def zoo(slots: int, names: tuple[str, ...] = ZOO) -> list[ZooEntry]:
+def named_samplers(slots: int, names: tuple[str, ...] = DEFAULT_SAMPLERS) -> list[NamedSampler]:
     """Return the samplers of these names, for a canvas of this number of slots."""
     sizes = {"QUARTER": max(1, ceil(slots / 4)), "SLOTS": slots}
     for word, size in sizes.items():
@@ -127,7 +127,7 @@ def zoo(slots: int, names: tuple[str, ...] = ZOO) -> list[ZooEntry]:
     return [parse_sampler(name) for name in names]
 
 
-def parse_sampler(text: str) -> ZooEntry:
+def parse_sampler(text: str) -> NamedSampler:
     """Parse NAME, NAME:PARAMETER=VALUE,… or planner:PLANNER."""
     name, _, rest = text.partition(":")
     if name.endswith(".py"):
@@ -137,9 +137,9 @@ def parse_sampler(text: str) -> ZooEntry:
     if name not in RULES:
         raise SamplerError(f"unknown sampler {shortened(name)!r}; use one of {', '.join(RULES)}")
     if name == PLANNED:
-        return ZooEntry(PlannedSampler, {"planner": parse_planner(rest, tape=None), "label": f"planner {rest}"})
+        return NamedSampler(PlannedSampler, {"planner": parse_planner(rest, tape=None), "label": f"planner {rest}"})
     parameter_names = [field.name for field in fields(RULES[name]) if field.name not in NOT_TYPED]
-    entry = ZooEntry(RULES[name], named_parameters(name, rest, parameter_names, number_or_text))
+    entry = NamedSampler(RULES[name], named_parameters(name, rest, parameter_names, number_or_text))
     entry.make()  # an invalid parameter is refused here
     return entry
 

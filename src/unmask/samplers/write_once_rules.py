@@ -42,7 +42,7 @@ def largest_probability(state: State, beliefs: Beliefs) -> np.ndarray:  # noqa: 
 
 @dataclass(frozen=True, eq=False)
 class PlannedSampler:
-    """The sampler that writes the slots that a planner chooses, until no slot is masked."""
+    """The sampler that writes the masked slots that a planner chooses, until no slot is masked."""
 
     planner: Planner
     label: str
@@ -58,7 +58,7 @@ class PlannedSampler:
     def next(self, state: State, beliefs: Beliefs, chance: Chance) -> State:
         confidence = comparable(self.confidence(state, beliefs))
         situation = Situation(state.step, 0, state.masked[None], confidence[None], one=1.0)
-        slots = np.flatnonzero(self.planner.choose(situation)[0])
+        slots = np.flatnonzero(self.planner.choose(situation)[0] & state.masked)
         return state.written(slots, beliefs.at(slots).draw(self.temperature, chance))
 
 
@@ -239,7 +239,7 @@ class Dream:
 
 @dataclass(frozen=True)
 class FastDllm:
-    """Exactly one of `threshold` and `factor` is given; passes go on until no slot is masked."""
+    """The rule Fast-dLLM, with either a `threshold` or a `factor`; passes go on until no slot is masked."""
 
     threshold: float | None = None
     factor: float | None = None

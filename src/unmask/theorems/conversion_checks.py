@@ -42,22 +42,29 @@ def check_source(
     engine = engine or ReferenceEngine()
     sampled = sample_words(source, Draws(seed, 1), words)
     outcomes = (_outcomes(model, sampled, engine, tape) for model in (source, conversion.model))
-    for word, ours, theirs in zip(sampled.tolist(), *outcomes, strict=True):
-        spelled = source.symbols(word)
-        if isinstance(ours, AttendsToNothing):
-            undefined = not isinstance(theirs, AttendsToNothing) and theirs.output[-1] == conversion.undefined
-            if not isinstance(theirs, AttendsToNothing) and not undefined:
-                return ConversionDisagreement(seed, spelled, "only the source divides by zero")
-            continue
-        if isinstance(theirs, AttendsToNothing):
-            return ConversionDisagreement(seed, spelled, f"the conversion divides by zero: {theirs}")
-        difference = aligned_difference(ours, theirs, conversion.alignment, conversion.model.aliases)
+    for word, expected, actual in zip(sampled.tolist(), *outcomes, strict=True):
+        difference = _outcome_difference(source, conversion, expected, actual)
         if difference is not None:
-            return ConversionDisagreement(seed, spelled, difference)
-        last = conversion.model.aliases.get(theirs.output[-1], theirs.output[-1])
-        if source.aliases.get(ours.output[-1], ours.output[-1]) != last:
-            return ConversionDisagreement(seed, spelled, f"the last symbol is {ours.output[-1]!r} against {last!r}")
+            return ConversionDisagreement(seed, source.symbols(word), difference)
     return None
+
+
+def _outcome_difference(
+    source: Model, conversion: Conversion, expected: Trace | AttendsToNothing, actual: Trace | AttendsToNothing
+) -> Difference | str | None:
+    """Describe the first difference between a run of the source and one of its conversion; None if there is none."""
+    if isinstance(expected, AttendsToNothing):
+        if isinstance(actual, AttendsToNothing) or actual.output[-1] == conversion.undefined:
+            return None
+        return "only the source divides by zero"
+    if isinstance(actual, AttendsToNothing):
+        return f"the conversion divides by zero: {actual}"
+    aliases = conversion.model.aliases
+    difference = aligned_difference(expected, actual, conversion.alignment, aliases)
+    if difference is not None:
+        return difference
+    symbol, last = expected.output[-1], aliases.get(actual.output[-1], actual.output[-1])
+    return None if source.aliases.get(symbol, symbol) == last else f"the last symbol is {symbol!r} against {last!r}"
 
 
 def check_theorem(

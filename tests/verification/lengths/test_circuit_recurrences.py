@@ -164,7 +164,7 @@ WRONG = {
     "every window": ("contains-aba", lambda: contains_aba(over=every)),
     "a pair too few": ("equal-halves", lambda: equal_halves(choose(N > 3, N // 2 - 1, 1))),
     "odd words": ("equal-halves", lambda: equal_halves(N // 2, odd=2)),
-    "only after a": ("contains-aba", lambda: contains_aba_and(letter(0), lambda found, x: found and x == "a")),
+    "only after a": ("contains-aba", lambda: contains_aba_and(letter(0), lambda matched, x: matched and x == "a")),
     "never what is collected": ("contains-aba", collects_aba),
     "a zero first": ("equal-halves", lambda: equal_halves(HALF, also=letter(0).map(lambda x: x == "0"))),
     "a zero first, if even": (
@@ -172,10 +172,10 @@ WRONG = {
         lambda: equal_halves(HALF, also=pick((N % 2).equals(0), letter(0).map(lambda x: x == "0"), letter(0))),
     ),
 }
-RIGHT = {
+CORRECT = {
     "a rule that differs": (
         "contains-aba",
-        lambda: contains_aba_and(number(choose(N > 7, 1, 0)), lambda found, _: found),
+        lambda: contains_aba_and(number(choose(N > 7, 1, 0)), lambda matched, _: matched),
     ),
     "a letter that does not count": ("equal-halves", lambda: equal_halves(HALF)),
 }
@@ -198,9 +198,9 @@ def test_a_wrong_recurrence_is_refuted(name, monkeypatch):
     assert result.counterexample is not None
 
 
-@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize("name", CORRECT)
 def test_another_recurrence_is_proved(name, monkeypatch):
-    result = by_recurrence(monkeypatch, *RIGHT[name])
+    result = by_recurrence(monkeypatch, *CORRECT[name])
     assert result.verdict == "proved", result.reason
 
 

@@ -104,8 +104,8 @@ def random_expression(rng, depth):
     if not depth:
         return rng.choice([i, N, i - 3, N - 5, *map(constant, (0, 1, 2, 5, -2))])
     a, b, c = (random_expression(rng, depth - 1) for _ in range(3))
-    made = [a + b, a - b, a * b, a // b, a % b, a < b, a.equals(b), a.differs(b), choose(a, b, c)]
-    return rng.choice([*made, power_of_two_below(a), log2_above(a)])
+    combined = [a + b, a - b, a * b, a // b, a % b, a < b, a.equals(b), a.differs(b), choose(a, b, c)]
+    return rng.choice([*combined, power_of_two_below(a), log2_above(a)])
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero")
@@ -166,8 +166,8 @@ def random_integers(rng, depth):
         return rng.choice([n, N, constant(rng.randrange(-3, 9)), constant(rng.randrange(LIMIT))])
     a, b, c = (random_integers(rng, depth - 1) for _ in range(3))
     small = choose(a > 0, choose(a < 2 * LIMIT, a, N), 1)  # the range of the logarithm
-    made = [a + b, a - b, a * b, a % b, a // b, a <= b, a < b, a >= b, a > b, a.equals(b), a.positive_part()]
-    return rng.choice([*made, choose(a, b, c), power_of_two_below(small), log2_above(small)])
+    combined = [a + b, a - b, a * b, a % b, a // b, a <= b, a < b, a >= b, a > b, a.equals(b), a.positive_part()]
+    return rng.choice([*combined, choose(a, b, c), power_of_two_below(small), log2_above(small)])
 
 
 def random_number(rng):
@@ -184,11 +184,11 @@ def test_random_expressions_have_the_value_of_their_tree():
         expression, length = random_integers(rng, rng.randrange(1, 4)), random_number(rng)
         rows = np.array([random_number(rng) for _ in range(5)])
         try:
-            wanted = [by_integers(expression, length, row) for row in rows.tolist()]
+            expected = [by_integers(expression, length, row) for row in rows.tolist()]
         except TooLong:
             continue
-        assert expression.at_positions(length, rows).tolist() == wanted, (str(expression), length, rows)
-        assert values_at(expression, rows, length).tolist() == wanted, (str(expression), length, rows)
+        assert expression.at_positions(length, rows).tolist() == expected, (str(expression), length, rows)
+        assert values_at(expression, rows, length).tolist() == expected, (str(expression), length, rows)
         compared += 1
         operators |= set(names_of(expression))
     assert compared > 1000

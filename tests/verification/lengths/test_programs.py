@@ -147,10 +147,10 @@ def test_a_length_that_the_plan_does_not_fit_is_compiled_by_itself():
     from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter, pick
 
     (i,) = indices("i")
-    seen = Slots("seen", i.range(N), BOOLEAN)
+    odd = Slots("seen", i.range(N), BOOLEAN)
     late = pick(i < 20, letter(i), letter(0).map(lambda x: "b" if x == "a" else "a"))
-    seen.rule((seen[i - 1].or_else(False), late), lambda before, x: before != (x == "b"))
-    system = System("ab", seen, answer=seen[N - 1])
+    odd.rule((odd[i - 1].or_else(False), late), lambda before, x: before != (x == "b"))
+    system = System("ab", odd, answer=odd[N - 1])
     compiler = SystemCompiler(system, {})
     family = compiler.family("mdm")
     assert family is not None

@@ -83,9 +83,9 @@ def test_a_length_that_is_not_compiled_is_unknown():
     """At N = 0, rows without operands have no letter to read."""
     exists = Slots("found", (), BOOLEAN)
     exists.rule(some(k.range(N + 1), letter(k).or_else("b"), lambda x: x == "a"), bool)
-    found, _ = proved(System("ab", exists, answer=exists[()]), lengths=())
-    assert found.verdict == "unknown"
-    assert found.reason.startswith("N = 0: the folder: `compile` writes no model of this length: ")
+    result, _ = proved(System("ab", exists, answer=exists[()]), lengths=())
+    assert result.verdict == "unknown"
+    assert result.reason.startswith("N = 0: the folder: `compile` writes no model of this length: ")
 
 
 def test_a_range_that_depends_on_another_index_is_unknown():

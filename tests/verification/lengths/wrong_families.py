@@ -62,8 +62,8 @@ def one_hide(program):
 
 
 def swapped(program, first, second):
-    one, other = program.positions[first], program.positions[second]
-    program.positions[first], program.positions[second] = other, one
+    positions = program.positions
+    positions[first], positions[second] = positions[second], positions[first]
 
 
 def impatient(program):

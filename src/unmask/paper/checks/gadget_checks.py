@@ -10,7 +10,7 @@ from unmask.errors import AttendsToNothing
 from unmask.expressions import n
 from unmask.numerics.arithmetic import Precision
 from unmask.paper.checks.evidence import Check, Effort, Evidence, ItemProof, require
-from unmask.paper.lemmas.all_lemmas import CITED, cited
+from unmask.paper.lemmas.all_lemmas import CITED, cited_lemmas
 from unmask.paper.lemmas.lemma import LemmaEvidence
 from unmask.programs import planner_programs
 from unmask.programs.assembly import assemble
@@ -218,7 +218,7 @@ def with_lemmas(label: str, check: Check) -> Check:
 
     def both(effort: Effort) -> Evidence:
         evidence = effort.run(check)
-        decided = cited(label, LARGEST)
+        decided = cited_lemmas(label, LARGEST)
         proofs = (*evidence.proofs, *([_proof(label, decided)] if decided else []))
         return Evidence(evidence.method, evidence.cases, proofs)
 

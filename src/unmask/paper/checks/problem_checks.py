@@ -19,7 +19,7 @@ from unmask.numerics.arithmetic import Precision
 from unmask.paper.checks.evidence import Check, Effort, Evidence, ItemProof, require
 from unmask.paper.checks.framework_checks import UNLIKELY, tail
 from unmask.paper.checks.masking_process import Canvas, CanvasLaw, Conditionals, model_conditionals, perfect
-from unmask.paper.checks.theorem_checks import built
+from unmask.paper.checks.theorem_checks import theorem_with_stem
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.expression_problems import ExpressionProblem
 from unmask.programs.regular.product_tree import queue_factor, tree_steps
@@ -100,7 +100,7 @@ def looped(effort: Effort) -> Evidence:
 
 def looped_then_converted(effort: Effort) -> Evidence:
     """Check the looped transformer of a regular language after plt_to_mdm, as in the proof of the corollary."""
-    theorem, cases = built("plt_to_mdm"), 0
+    theorem, cases = theorem_with_stem("plt_to_mdm"), 0
     for length in (1, 2, 3)[: effort.of(3)]:
         source = compile_problem("(ab)*", "plt", length=length)
         conversion = theorem.convert(source)
@@ -120,7 +120,7 @@ def converted(effort: Effort) -> Evidence:
         ("planner_and_predictor_to_topk", 8),
         ("pcot_to_mdm", 4),
     ):
-        theorem = built(stem)
+        theorem = theorem_with_stem(stem)
         source = compile_problem("(ab)*", theorem.source, length=length)
         wrong = check_source(source, theorem.convert(source), seed=3, words=effort.of(4), engine=FastEngine())
         require(wrong is None, f"{stem} at N = {length}: {wrong}")

@@ -32,7 +32,7 @@ from unmask.weights.transformer import Attention
 PRECISIONS = (2, 3)
 
 
-def built(stem: str) -> Theorem:
+def theorem_with_stem(stem: str) -> Theorem:
     """Return the theorem with this stem; raise `NotBuilt` if there is none."""
     theorem = _theorem(stem)
     assert isinstance(theorem, Theorem)
@@ -51,7 +51,7 @@ def converter(
     """Return the check of a converter on random models, the same number for every p: all aligned states, the price."""
 
     def check(effort: Effort) -> Evidence:
-        theorem, drawn_seeds = built(stem), range(effort.of(seeds))
+        theorem, drawn_seeds = theorem_with_stem(stem), range(effort.of(seeds))
         for precision in precisions:
             wrong = check_theorem(
                 theorem,
@@ -84,7 +84,7 @@ def fewer_slots(stem: str, than: str, *, lengths: tuple[int, ...] = (8, 16, 32, 
     """Return the check that one conversion of random chains has fewer slots than another, both within their bounds."""
 
     def check(effort: Effort) -> Evidence:
-        theorem, other = built(stem), built(than)
+        theorem, other = theorem_with_stem(stem), theorem_with_stem(than)
         sources = [
             cached_model(seed, theorem.source, n, precision=1, layers=1)
             for n in lengths
@@ -107,7 +107,7 @@ def fewer_slots(stem: str, than: str, *, lengths: tuple[int, ...] = (8, 16, 32, 
 
 def at_most_n_slots(effort: Effort) -> Evidence:
     """Check that chains of ⌈log2 N⌉ steps become models with ⌈log2 N⌉ steps and at most N slots, for N = 6 … 64."""
-    theorem, lengths = built("cot_to_mdm_mirrored"), range(6, 65) if effort.percent >= 100 else (6, 9, 64)
+    theorem, lengths = theorem_with_stem("cot_to_mdm_mirrored"), range(6, 65) if effort.percent >= 100 else (6, 9, 64)
     for n in lengths:
         source = cached_model(n, "cot", n, precision=1, steps=(n - 1).bit_length(), layers=1, width=3)
         model = theorem.convert(source).model
@@ -147,11 +147,11 @@ def same_tape(stem: str, *, seeds: int) -> Check:
 
     def check(effort: Effort) -> Evidence:
         drawn_seeds = range(effort.of(seeds))
-        wrong = check_theorem(built(stem), drawn_seeds, precision=2, sampled=True, engine=FastEngine())
+        wrong = check_theorem(theorem_with_stem(stem), drawn_seeds, precision=2, sampled=True, engine=FastEngine())
         if wrong:
             raise Refuted(f"{stem}: random:{wrong[0].seed} with a tape, on {wrong[0].word}: {wrong[0].difference}")
         return Evidence(
-            f"{len(drawn_seeds)} random models through {stem}, without a tape and with the same tape for both, p = 2, "
+            f"{len(drawn_seeds)} random models through {stem} without a tape and with the same tape for both, p = 2, "
             f"{seeds_of(drawn_seeds)}",
             len(drawn_seeds),
         )
@@ -185,7 +185,7 @@ def of_transformers(stem: str, attention: Attention, *, seeds: int = 60) -> Chec
 
 def topk_by_threshold(effort: Effort) -> Evidence:
     """Check topk_to_mdm on models without k; it must refuse a model that ranks with a fixed k < P."""
-    theorem, sources = built("topk_to_mdm"), []
+    theorem, sources = theorem_with_stem("topk_to_mdm"), []
     drawn_seeds = range(effort.of(90))
     for seed in drawn_seeds:
         source = cached_model(seed, "topk", seed % 4, precision=2 + seed % 2)
@@ -216,7 +216,7 @@ def chain(kinds: str, stems: Sequence[str], *, seeds: int, **sizes: Any) -> Chec
         cases, sources = 0, []
         drawn_seeds = range(effort.of(seeds))
         for seed in drawn_seeds:
-            source = cached_model(seed, built(stems[0]).source, 1, precision=2, **sizes)
+            source = cached_model(seed, theorem_with_stem(stems[0]).source, 1, precision=2, **sizes)
             last = source
             for _, theorem, conversion in hops(source, stems):
                 require(
@@ -240,7 +240,7 @@ def chain(kinds: str, stems: Sequence[str], *, seeds: int, **sizes: Any) -> Chec
 
 def exact_slots(effort: Effort) -> Evidence:
     """Check that plt_to_mdm_packed has exactly (N + P)·D slots: models of small N, and the formula up to N = 64."""
-    theorem, cases = built("plt_to_mdm_packed"), 0
+    theorem, cases = theorem_with_stem("plt_to_mdm_packed"), 0
     for seed, length in product(range(effort.of(20)), (1, 2, 3)):
         model = random_model(seed, "plt", length, padding=1, stochastic=False)
         size, result = SourceSize.of(model), theorem.convert(model).model
@@ -267,7 +267,7 @@ def distance_of_noise(effort: Effort) -> Evidence:  # noqa: ARG001
 def hops(source: Model, stems: Sequence[str]) -> Iterator[tuple[Model, Theorem, Conversion]]:
     """Yield (source, theorem, conversion) along a chain of conversions."""
     for stem in stems:
-        theorem = built(stem)
+        theorem = theorem_with_stem(stem)
         conversion = theorem.convert(source)
         yield source, theorem, conversion
         source = conversion.model
@@ -275,7 +275,7 @@ def hops(source: Model, stems: Sequence[str]) -> Iterator[tuple[Model, Theorem, 
 
 def with_padded_input(effort: Effort) -> Evidence:
     """Check mdm_to_pcot_padded, which reads the word followed by P symbols: every step, the answer, the price."""
-    theorem, sources = built("mdm_to_pcot_padded"), []
+    theorem, sources = theorem_with_stem("mdm_to_pcot_padded"), []
     drawn_seeds = range(effort.of(52))
     for seed in drawn_seeds:
         source = cached_model(seed, "mdm", seed % 4, precision=2 + seed // 4 % 2)
@@ -297,9 +297,9 @@ def with_padded_input(effort: Effort) -> Evidence:
     )
 
 
-def dumped(effort: Effort) -> Evidence:
+def stored_streams(effort: Effort) -> Evidence:
     """Check the stream that plt_to_mdm stores: after every step the slots have the looped model's stream."""
-    theorem, cases, sources = built("plt_to_mdm"), 0, []
+    theorem, cases, sources = theorem_with_stem("plt_to_mdm"), 0, []
     drawn_seeds = range(effort.of(52))
     for seed in drawn_seeds:
         source = cached_model(

@@ -17,23 +17,23 @@ from unmask.paper.lemmas.score_lemmas import (
     DIFFERS_IF_ASKED,
     LATER,
     ScoreQuestion,
-    SeenOrNot,
-    cares,
-    codes,
-    falling,
-    optional,
-    positions,
-    rising,
+    VisibilityQuestion,
+    care_letters,
+    code_letters,
+    falling_letters,
+    optional_letters,
+    position_letters,
+    rising_letters,
 )
 from unmask.programs.gadgets.attention import focus_copies
 from unmask.programs.program import ONE, B
 
-CODES = ScoreQuestion(codes(), DIFFERS)
-CARES = ScoreQuestion(cares, DIFFERS)
-OPTIONAL = ScoreQuestion(optional, DIFFERS_IF_ASKED)
-POSITIONS = ScoreQuestion(positions, LATER)
-AT_MOST = SeenOrNot(rising, ABOVE)
-FROM_THE_TOP = SeenOrNot(falling, ABOVE_FROM_THE_TOP)
+CODES = ScoreQuestion(code_letters(), DIFFERS)
+CARES = ScoreQuestion(care_letters, DIFFERS)
+OPTIONAL = ScoreQuestion(optional_letters, DIFFERS_IF_ASKED)
+POSITIONS = ScoreQuestion(position_letters, LATER)
+AT_MOST = VisibilityQuestion(rising_letters, ABOVE)
+FROM_THE_TOP = VisibilityQuestion(falling_letters, ABOVE_FROM_THE_TOP)
 
 
 def _head(question: ScoreQuestion, design: HeadDesign) -> Decide:
@@ -231,7 +231,8 @@ LEMMAS: tuple[Lemma, ...] = (
         "For every score before: a flagged query scores B on every key, any other query keeps its scores.",
         ATTENTION,
         _head(
-            ScoreQuestion(codes(), DIFFERS, exactly=True), HeadDesign((gadget_programs.score, gadget_programs.boost))
+            ScoreQuestion(code_letters(), DIFFERS, exactly=True),
+            HeadDesign((gadget_programs.score, gadget_programs.boost)),
         ),
         (Variant("once", _head(CODES, HeadDesign((gadget_programs.score, gadget_programs.boost_once)))),),
         most=8,
@@ -407,19 +408,19 @@ CITED: dict[str, tuple[str, ...]] = {
 
 
 @cache
-def lemma(name: str, most: int = 4) -> LemmaEvidence:
+def decided_lemma(name: str, most: int = 4) -> LemmaEvidence:
     """Decide a lemma for p = 1 … most and return the evidence; raise `LemmaRefuted` if it does not hold."""
     return evidence(BY_NAME[name], most=most)
 
 
-def cited(label: str, most: int = 4) -> tuple[LemmaEvidence, ...]:
+def cited_lemmas(label: str, most: int = 4) -> tuple[LemmaEvidence, ...]:
     """Decide the lemmas on which an item of the paper depends, and return their evidence."""
-    return tuple(lemma(name, most) for name in CITED.get(label, ()))
+    return tuple(decided_lemma(name, most) for name in CITED.get(label, ()))
 
 
-def lemmas(*names: str, most: int = 4) -> tuple[LemmaEvidence, ...]:
+def decided_lemmas(*names: str, most: int = 4) -> tuple[LemmaEvidence, ...]:
     """Decide the named lemmas, by default all, and return their evidence."""
-    return tuple(lemma(name, most) for name in names or BY_NAME)
+    return tuple(decided_lemma(name, most) for name in names or BY_NAME)
 
 
 # Lemmas → the table of a page (`python -m unmask.paper.lemmas.all_lemmas docs/reference/gadgets.md`).
@@ -456,7 +457,7 @@ def _range_text(precisions: tuple[int, ...]) -> str:
     return str(precisions[0]) if len(precisions) == 1 else f"{precisions[0]} … {precisions[-1]}"
 
 
-def written(page: str, decided: tuple[LemmaEvidence, ...]) -> str:
+def page_with_tables(page: str, decided: tuple[LemmaEvidence, ...]) -> str:
     """Return the page with the tables between its markers."""
     head, rest = page.split(BEGIN)
     return head + BEGIN + table(decided) + END + rest.split(END)[1]
@@ -464,4 +465,4 @@ def written(page: str, decided: tuple[LemmaEvidence, ...]) -> str:
 
 if __name__ == "__main__":
     path = Path(sys.argv[1])
-    path.write_text(written(path.read_text(encoding="utf-8"), lemmas(*BY_NAME, most=LARGEST)), encoding="utf-8")
+    path.write_text(page_with_tables(path.read_text(encoding="utf-8"), decided_lemmas(most=LARGEST)), encoding="utf-8")

@@ -70,17 +70,17 @@ class FlagGate:
             if fold.may_grow(width):
                 for flag, term in fold.terms.items():
                     after = int(add(so_far, term, precision))
-                    yield flag, (after, some or bool(flag), every and bool(flag), fold.counted(width + 1))
+                    yield flag, (after, some or bool(flag), every and bool(flag), fold.state_width(width + 1))
 
         def flaw(state):
             so_far, some, every, width = state
             expected = precision.one * self.expected(some, every)
-            actual = fold.end(so_far, width)
+            actual = fold.output(so_far, width)
             return (actual, expected) if width and actual != expected else None
 
         closure = reachable_closure([(0, False, True, 0)], moves, flaw)
         if closure.witness is None:
-            if not fold.constant:
+            if not fold.has_constant_bias:
                 raise NotRepeated("its bias depends on the width: correct only for the widths that were tried")
             return LemmaOutcome(closure.states, closure.states)
         flags, (actual, expected) = closure.witness.letters, closure.witness.flaw
@@ -91,7 +91,7 @@ class FlagGate:
 
 
 class _FlagFold:
-    """A fold over flags: of one unit that reads all flags (`inner`), or of one column that reads a unit per flag.
+    """A fold over flags: of one unit that reads all flags (`one_unit`), or of one column that sums a unit per flag.
 
     Its weights are read off several widths. If the bias depends on the width, the width is part of the state, up to the
     largest width whose bias is in F_p.
@@ -100,15 +100,15 @@ class _FlagFold:
     def __init__(self, emit: Emit, precision: Precision) -> None:
         self.precision = precision
         unit = units_of(emit(1), precision)[0]
-        self.inner = len(units_of(emit(2), precision)) == 1
+        self.one_unit = len(units_of(emit(2), precision)) == 1
         self.unit = unit
-        self.ends = {width: self._biases(emit, width) for width in self._fitting(emit)}
-        self.constant = len(set(self.ends.values())) == 1
-        if self.constant:
-            self.ends = {1: self.ends[1]}
+        self.biases = {width: self._biases(emit, width) for width in self._fitting(emit)}
+        self.has_constant_bias = len(set(self.biases.values())) == 1
+        if self.has_constant_bias:
+            self.biases = {1: self.biases[1]}
         (self.weight,) = (w for _, _, w in unit.writes)
         all_contents = {flag: {"x": precision.one * flag} for flag in (0, 1)}
-        if self.inner:
+        if self.one_unit:
             self.terms = {flag: int(form(unit.reads, contents, precision)) for flag, contents in all_contents.items()}
         else:
             self.terms = {
@@ -117,19 +117,19 @@ class _FlagFold:
             }
 
     def may_grow(self, width: int) -> bool:
-        return self.constant or width + 1 in self.ends
+        return self.has_constant_bias or width + 1 in self.biases
 
-    def counted(self, width: int) -> int:
-        return 1 if self.constant else width
+    def state_width(self, width: int) -> int:
+        return 1 if self.has_constant_bias else width
 
-    def end(self, so_far: int, width: int) -> int:
+    def output(self, so_far: int, width: int) -> int:
         if width == 0:
             return 0
-        inner, outer = self.ends[width]
-        if self.inner:
-            unit = relu(add(so_far, inner, self.precision))
+        unit_bias, column_bias = self.biases[width]
+        if self.one_unit:
+            unit = relu(add(so_far, unit_bias, self.precision))
             so_far = multiply(unit, self.weight, self.precision)
-        return int(column(so_far, outer, self.precision))
+        return int(column(so_far, column_bias, self.precision))
 
     def _fitting(self, emit: Emit) -> Iterable[int]:
         """Yield the widths to compare: as long as the bias is in F_p, and then those of SIZES."""
@@ -145,10 +145,10 @@ class _FlagFold:
         """Return (bias of the unit, bias of the column); raise unless the units are those of width 1, per index."""
         program, ((name, _, weight),) = emit(width), self.unit.reads
         units = units_of(program, self.precision)
-        groups = [range(width)] if self.inner else [[i] for i in range(width)]
+        groups = [range(width)] if self.one_unit else [[i] for i in range(width)]
         if [u.reads for u in units] != [tuple((name, i, weight) for i in group) for group in groups]:
             raise NotRepeated(f"the units of width {width} do not read what those of width 1 read")
-        if any(u.writes != self.unit.writes or (not self.inner and u.bias != self.unit.bias) for u in units):
+        if any(u.writes != self.unit.writes or (not self.one_unit and u.bias != self.unit.bias) for u in units):
             raise NotRepeated(f"the units of width {width} do not write what those of width 1 write")
         return units[0].bias, offset_of(program, self.precision, "y")
 

@@ -23,6 +23,10 @@ from unmask.verification.lengths.obligations import AnyRow, Arithmetic, Obligati
 
 ONE = "1"
 """The name of the column that is 1 in every row."""
+NamedForm = Sequence[tuple[str, Weight]]
+"""(name of a register, weight) of every column that a form reads."""
+Score = tuple[int, bool]
+"""(score of some bits, whether the row must have no weight according to these bits)"""
 
 
 @dataclass(frozen=True)
@@ -158,12 +162,15 @@ def _number_of_code(program: Program, name: str) -> Expression:
     return declared.expression
 
 
-def _named_form(program: Program, form: Form) -> Iterator[tuple[str, Weight]]:
-    """Yield (name of the register, weight) for every column that a form reads."""
+def _named_form(program: Program, form: Form) -> NamedForm:
+    """Return (name of the register, weight) of every column that a form reads."""
     names = [name for name, labels in program.registers.items() for _ in labels]
-    for columns, weight in form:
-        for column in np.atleast_1d(columns).tolist():
-            yield (ONE if column == int(program.one[0]) else names[column]), weight
+    one = int(program.one[0])
+    return [
+        (ONE if column == one else names[column], weight)
+        for columns, weight in form
+        for column in np.atleast_1d(columns).tolist()
+    ]
 
 
 def scores_of(program: Program, head: HeadBuilder, precision: Precision) -> list[tuple[int, bool]]:
@@ -187,13 +194,9 @@ def scores_of(program: Program, head: HeadBuilder, precision: Precision) -> list
     return sorted(reached)
 
 
-Score = tuple[int, bool]
-"""(score of some bits, whether the row must have no weight according to these bits)"""
-
-
 def _bit_moves(program: Program, forms: Sequence[tuple[Form, Form]], precision: Precision):
     """Return the moves of a score: one more bit of both codes."""
-    block = [(tuple(_named_form(program, q)), tuple(_named_form(program, k))) for q, k in forms]
+    block = [(_named_form(program, q), _named_form(program, k)) for q, k in forms]
     allowed = {ONE, *program.codes}
     if any(name not in allowed for column in block for form in column for name, _ in form):
         raise ObligationFailed("the head reads columns that are neither a code nor the constant 1")
@@ -204,19 +207,24 @@ def _bit_moves(program: Program, forms: Sequence[tuple[Form, Form]], precision: 
         for a, b in product((-1, 1) if has_query_code else (-1,), (-1, 1)):
             score = state[0]
             for query, key in block:
-                term = int(multiply(_value(query, a, precision), _value(key, b, precision), precision))
-                score = int(add(score, term, precision))
+                score = _next_score(score, query, key, (a, b), precision)
             yield (a, b), (score, state[1] or a != b)
 
     return moves
 
 
-def _value(form: Sequence[tuple[str, Weight]], bit: int, precision: Precision) -> int:
+def _next_score(score: int, query: NamedForm, key: NamedForm, bits: tuple[int, int], precision: Precision) -> int:
+    """Return the score plus one term, query·key, for these bits (or flags) of the two rows."""
+    term = multiply(_value(query, bits[0], precision), _value(key, bits[1], precision), precision)
+    return int(add(score, int(term), precision))
+
+
+def _value(form: NamedForm, bit: int, precision: Precision) -> int:
     """Return the value of a form over the constant 1 and columns that all hold this bit (or flag)."""
     total = 0
     for name, weight in form:
-        value_there = precision.one * (1 if name == ONE else bit)
-        total = int(add(total, int(multiply(value_there, int(integers(weight, precision)), precision)), precision))
+        value = precision.one * (1 if name == ONE else bit)
+        total = int(add(total, int(multiply(value, int(integers(weight, precision)), precision)), precision))
     return total
 
 
@@ -258,6 +266,7 @@ def _visible_rows(
 
 
 def _rows_with_code(program: Program, head: HeadBuilder, name: str, precision: Precision) -> VisibleRows:
+    """Return the visible rows of a head that compares at most one code, and hides rows by a flag."""
     _check_constant_one(program)
     forms = forms_of(head)
     blocks = [piece for piece in pieces_of(head) if piece in head.blocks]
@@ -308,6 +317,7 @@ def rows_below_of(program: Program, layer: int, precision: Precision, arithmetic
 
 
 def _rows_below(program: Program, head: HeadBuilder, name: str, precision: Precision) -> tuple[RowsBelow, int]:
+    """Return (visible rows of a head that compares numbers, number of different scores)."""
     _check_constant_one(program)
     forms = forms_of(head)
     blocks = [piece for piece in pieces_of(head) if piece in head.blocks]
@@ -317,11 +327,10 @@ def _rows_below(program: Program, head: HeadBuilder, name: str, precision: Preci
     code = _common_code(program, forms[first:last])
     start_score = 0
     for query, key in forms[:first]:
-        read = [tuple(_named_form(program, form)) for form in (query, key)]
+        read = [_named_form(program, form) for form in (query, key)]
         if any(n != ONE for form in read for n, _ in form):
             raise ObligationFailed("the head reads other than the constant 1 before it compares codes")
-        term = multiply(_value(read[0], 1, precision), _value(read[1], 1, precision), precision)
-        start_score = int(add(start_score, int(term), precision))
+        start_score = _next_score(start_score, read[0], read[1], (1, 1), precision)
     added = _bit_moves(program, forms[first:last], precision)
 
     def moves(state: Score) -> Iterator[tuple[tuple[int, int], Score]]:
@@ -338,7 +347,7 @@ def _hidden_rows(
     program: Program, forms: Sequence[tuple[Form, Form]], scores: set[Score], precision: Precision
 ) -> tuple[Expression, int]:
     """Return the flag that hides rows, and the exponential of all other rows whose code matches."""
-    columns = [(tuple(_named_form(program, q)), tuple(_named_form(program, k))) for q, k in forms]
+    columns = [(_named_form(program, q), _named_form(program, k)) for q, k in forms]
     names = {n for _, key in columns for n, _ in key} - {ONE}
     if len(names) != 1 or any(n != ONE for query, _ in columns for n, _ in query):
         raise ObligationFailed("the head reads other than one flag of the keys")
@@ -350,8 +359,7 @@ def _hidden_rows(
     weights: set[int] = set()
     for (score, differs), flag in product(scores, (0, 1)):
         for query, key in columns:
-            term = multiply(_value(query, 1, precision), _value(key, flag, precision), precision)
-            score = int(add(score, int(term), precision))
+            score = _next_score(score, query, key, (1, flag), precision)
         weight = int(exp(np.array([score]), precision)[0])
         if not differs and not flag:
             weights.add(weight)

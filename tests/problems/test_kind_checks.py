@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "unmask"
-MAY_ASK = ("problems/", "compilers/compiler.py")
-ASKING = {"isinstance", "issubclass", "hasattr", "type", "getattr"}
+ALLOWED = ("problems/", "compilers/compiler.py")
+TYPE_CHECKS = {"isinstance", "issubclass", "hasattr", "type", "getattr"}
 A_PROBLEM = re.compile(r"\b[pP]roblem\b|\w+Problem\b|\b[cC]ompiler\b|\w+Compiler\b")
 
 
 def isinstance_checks(root):
     """Yield every call, and every case of a `match`, that checks the class of a problem or of a compiler."""
     for path in sorted(root.rglob("*.py")):
-        place = path.relative_to(root).as_posix()
-        if place.startswith(MAY_ASK):
+        module = path.relative_to(root).as_posix()
+        if module.startswith(ALLOWED):
             continue
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ASKING
+            is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in TYPE_CHECKS
             if (is_call or isinstance(node, ast.MatchClass)) and A_PROBLEM.search(ast.unparse(node)):
-                yield f"{place}:{node.lineno if is_call else '?'}: {ast.unparse(node)}"
+                yield f"{module}:{node.lineno if is_call else '?'}: {ast.unparse(node)}"
 
 
 def test_no_module_checks_the_kind_of_a_problem():

@@ -4,6 +4,6 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 
-def in_own_loop(work):
+def run_in_separate_loop(work):
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, work).result()

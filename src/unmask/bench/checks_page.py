@@ -14,11 +14,14 @@ CELL = 16
 def bench_page(report: Report, flags: Sequence[str] = ()) -> str:
     """Return the page; `flags` are the further arguments of `unmask bench run`, for the command that repeats it."""
     columns = ("check", "model", "result", "what was found", "seconds")
-    rows = tuple((o.check, o.model, o.status, o.message, f"{o.seconds:.2f}") for o in report.outcomes)
-    named = {outcome.check for outcome in report.failures[:1]}
+    rows = tuple(
+        (outcome.check, outcome.model, outcome.status, outcome.message, f"{outcome.seconds:.2f}")
+        for outcome in report.outcomes
+    )
+    explained = {outcome.check for outcome in report.failures[:1]}
     failed = [(name, message) for name, status, message in report.rows() if status.startswith(FAILED)]
-    others = [f"{name}: {message}" for name, message in failed if name not in named]
-    facts = [report.summary() + ".", *first_failure(report, flags), *others]
+    other_failures = [f"{name}: {message}" for name, message in failed if name not in explained]
+    facts = [report.summary() + ".", *first_failure(report, flags), *other_failures]
     models = list(dict.fromkeys(run.model for run in report.runs))
     series = [
         Series(name, tuple(Point(run.passes, run.right) for run in report.runs if run.model == name)) for name in models
@@ -52,10 +55,10 @@ def step_picture(run: MeasuredRun) -> str:
     cells = []
     for slot, step in enumerate(steps):
         x, y = slot % 32 * CELL, slot // 32 * CELL
-        said = f"slot {slot}: " + (f"pass {step}" if step else "not written")
+        title = f"slot {slot}: " + (f"pass {step}" if step else "not written")
         opacity = round(0.15 + 0.6 * step / latest, 2) if step else 0
         cells.append(
-            f'<g class="c0"><title>{escape(said)}</title><rect x="{x}" y="{y}" width="{CELL - 1}" height="{CELL - 1}" '
+            f'<g class="c0"><title>{escape(title)}</title><rect x="{x}" y="{y}" width="{CELL - 1}" height="{CELL - 1}" '
             f'fill="currentColor" fill-opacity="{opacity}" stroke="currentColor"/></g>'
             f'<text class="mid" x="{x + CELL / 2}" y="{y + CELL - 4}">{step or "–"}</text>'
         )

@@ -14,6 +14,7 @@ import numpy as np
 
 from unmask.bench.adapters import sampler_named
 from unmask.bench.observed_run import NotApplicable, ObservedRun, observe_run
+from unmask.bench.reference_models import model_begin
 from unmask.bench.run_checks import SECONDS
 from unmask.bench.trial import PASSES_PER_SLOT, check_call
 from unmask.errors import UnmaskError
@@ -30,15 +31,15 @@ def is_function(name: str) -> bool:
     return bool(colon) and prefix not in RULES and (prefix == "diffusers" or prefix.endswith(".py") or "=" not in name)
 
 
-def own_function(name: str) -> "OwnFunction":
+def user_function(name: str) -> "UserFunction":
     """Return the function of this name; refuse a function that cannot be called with the arguments of the bench."""
     function = sampler_named(name)
     check_call(function, {})
-    return OwnFunction(name, function)
+    return UserFunction(name, function)
 
 
 @dataclass(frozen=True)
-class OwnFunction:
+class UserFunction:
     """A `generate` function of `check_sampler`, with the interface that `examine` expects of a sampler."""
 
     label: str
@@ -52,31 +53,35 @@ class OwnFunction:
         import torch
 
         runs: list[list[np.ndarray]] = []
-        for number in range(len(subject.words)):
+        for index in range(len(subject.words)):
             check()
-            torch.manual_seed(seed + number)
-            runs.append(self._canvases(subject, number, budget))
+            torch.manual_seed(seed + index)
+            runs.append(self._canvases(subject, index, budget))
         longest = max(map(len, runs))
         stacked = (np.concatenate([run[min(t, len(run) - 1)] for run in runs]) for t in range(longest))
         return Sample(tuple(stacked), np.array([len(run) - 1 for run in runs]), subject.predictor.mask_id)
 
-    def _canvases(self, subject: Subject, number: int, budget: int) -> list[np.ndarray]:
+    def _canvases(self, subject: Subject, index: int, budget: int) -> list[np.ndarray]:
         import torch
 
-        whole = subject.predictor
-        predictor = CompiledPredictor(whole.model, whole.words[number : number + 1], whole.engine)
-        module, first = compiled_module(predictor), predictor.first_row
-        begin = [] if whole.model.begin is None else [whole.model.token[whole.model.begin]]
-        ids = np.array([[*begin, *whole.words[number].tolist(), *[whole.mask_id] * subject.slots]], dtype=np.int64)
-        run = ObservedRun(ids, first, whole.mask_id)
-        named = "prompt_length" in inspect.signature(self.generate).parameters
-        more = {"prompt_length": first} if named else {}
-        tokenizer = SimpleNamespace(mask_token_id=whole.mask_id, all_special_ids=[whole.mask_id])
+        words = subject.predictor.words[index : index + 1]
+        predictor = CompiledPredictor(subject.predictor.model, words, subject.predictor.engine)
+        module, first, mask_id = compiled_module(predictor), predictor.first_row, predictor.mask_id
+        ids = np.array([[*model_begin(predictor.model), *words[0], *[mask_id] * subject.slots]], dtype=np.int64)
+        run = ObservedRun(ids, first, mask_id)
+        takes_prompt_length = "prompt_length" in inspect.signature(self.generate).parameters
+        optional = {"prompt_length": first} if takes_prompt_length else {}
+        tokenizer = SimpleNamespace(mask_token_id=mask_id, all_special_ids=[mask_id])
         try:
             observe_run(
                 module,
                 lambda: self.generate(
-                    module, tokenizer, torch.from_numpy(ids.copy()), steps=budget, mask_token_id=whole.mask_id, **more
+                    module,
+                    tokenizer,
+                    torch.from_numpy(ids.copy()),
+                    steps=budget,
+                    mask_token_id=mask_id,
+                    **optional,
                 ),
                 run,
                 most_passes=64 + PASSES_PER_SLOT * max(subject.slots, budget),
