@@ -35,7 +35,7 @@ TRUSTED: dict[str, tuple[str, ...]] = {
     "problems/regexes": ("determinisation", "nfa", "regex_parser"),
     "reasoners": ("decoding", "loops", "typed_words"),
     "recurrences": ("__init__", "interpreter", "rule_functions", "slots", "system", "unfolding"),
-    "verification": ("transformer_layer", "verdict"),
+    "verification": ("transformer_layer", "verdict", "word_encoding"),
     "verification/words": (
         "deciders",
         "equivalence",
