@@ -102,7 +102,7 @@ class FamilyAtLength:
 
     def __init__(self, program: family_form.FamilyProgram, length: int) -> None:
         self.program, self.length, self.rows = program, length, size_at(program.rows, length)
-        bits = [_bits(size_at(c[2], length)) if is_code(c) else 1 for c in program.columns]
+        bits = [max(1, (size_at(c[2], length) - 1).bit_length()) if is_code(c) else 1 for c in program.columns]
         ends = np.cumsum([0, *bits]).tolist()
         self._columns_of = [range(a, b) for a, b in pairwise(ends)]
         self.width = ends[-1]
@@ -154,11 +154,6 @@ class FamilyAtLength:
 def is_code(column: family_form.Formula) -> bool:
     """Return whether a column of the family is a code."""
     return column is not None and column[0] == "code"
-
-
-def _bits(room: int) -> int:
-    """Return the least m >= 1 with room <= 2^m."""
-    return max(1, (room - 1).bit_length())
 
 
 def _entries(stored: Matrix | np.ndarray) -> Entries:

@@ -45,8 +45,8 @@ NUMBERS = (
     _definition(
         label="def:transformer-layer*",
         title="a transformer layer",
-        statement="For each head softmax(mask(Q·Kᵀ))·V. Q, K and V are linear in the stream, without biases, and no "
-        "maximum is subtracted. The heads are added in order, then the stream, then the MLP of the result.",
+        statement="Each head computes softmax(mask(Q·Kᵀ))·V. Q, K and V are linear in the stream, without biases, and "
+        "no maximum is subtracted. The heads are added in order, then the stream, then the MLP of the result.",
         construction="engines/reference.py",
         check=number_checks.layers,
         repaired="a causal mask keeps the keys at or before the query; the paper masks the lower triangle. The paper "
@@ -85,8 +85,8 @@ NUMBERS = (
     _definition(
         label="def:decoding-step",
         title="decoding",
-        statement="Each row becomes the symbol with the largest output. Here: the largest logit, the lowest index "
-        "wins a tie.",
+        statement="Each row becomes the symbol with the largest output. Here this is the largest logit, and the lowest "
+        "index wins a tie.",
         construction="reasoners/decoding.py",
         check=number_checks.decoding,
         repaired="the argmax is taken over the logits; the paper takes it over their softmax. The paper does not say "
@@ -97,8 +97,8 @@ NUMBERS = (
     _definition(
         label="def:gumbel-max-sampling",
         title="sampling by Gumbel-max",
-        statement="A symbol is drawn as the argmax of the logits plus independent Gumbel noise. Here: noise in F_p "
-        "from an addressed tape, so that two frameworks can share one.",
+        statement="A symbol is drawn as the argmax of the logits plus independent Gumbel noise. Here the noise is in "
+        "F_p and comes from an addressed tape, so that two frameworks can share a tape.",
         construction="reasoners/decoding.py",
         check=number_checks.gumbel,
         run="unmask compile random:3 --length 2 --to plt --out model && unmask run model ab --sample --seed 5 --json",
@@ -171,7 +171,7 @@ FRAMEWORKS = (
     _definition(
         label="def:looped-transformer",
         title="looped transformer",
-        statement="The layers [0, l1) once, [l1, l2) T times, the rest once.",
+        statement="The layers [0, l1) run once, the layers [l1, l2) run T times, and the remaining layers run once.",
         construction="reasoners/loops.py",
         check=framework_checks.runs_as_defined("plt"),
         run=RUN_PARITY.format(kind="plt"),
@@ -227,8 +227,8 @@ FRAMEWORKS = (
     _definition(
         label="def:unmasking-process*",
         title="the unmasking process",
-        statement="From a canvas of P masks, T times: planner and predictor read input and canvas; a chosen slot "
-        "takes the predictor's symbol, every other keeps its own.",
+        statement="The canvas starts with P masks. In each of T steps, planner and predictor read input and canvas. A "
+        "chosen slot takes the predictor's symbol, and every other slot keeps its own.",
         construction="reasoners/loops.py",
         check=framework_checks.runs_as_defined("mdm"),
         run=RUN_PARITY.format(kind="mdm"),
@@ -248,7 +248,8 @@ FRAMEWORKS = (
     _definition(
         label="def:transformer-planner-predictor*",
         title="transformers as planner and predictor",
-        statement="Two transformers: one with two logits per row, keep and take, one with a logit per symbol.",
+        statement="Two transformers: the planner has two logits per row, keep and take, and the predictor has a logit "
+        "per symbol.",
         construction="weights/model.py",
         check=framework_checks.runs_as_defined("smdm"),
         run=RUN_PARITY.format(kind="smdm"),
@@ -256,8 +257,8 @@ FRAMEWORKS = (
     _definition(
         label="def:topk*",
         title="top-k unmasking",
-        statement="One transformer: the k slots with the largest maximal logit take their symbol; with k null, every "
-        "slot whose maximal logit is above -B.",
+        statement="One transformer: the k slots with the largest maximal logit take their symbol. If k is null, every "
+        "slot with a maximal logit above -B does.",
         construction="reasoners/loops.py",
         check=framework_checks.runs_as_defined("topk"),
         run=RUN_PARITY.format(kind="topk"),

@@ -144,10 +144,12 @@ class _StepBlocks:
 
     @property
     def begins(self) -> Expression:
+        """Return the number of rows before the first step, for every N."""
         return self.simulated if self.padded else self.first
 
     @property
     def step(self) -> Expression:
+        """Return the step of a row; rows before the first step count as step 0."""
         return (n - self.begins).positive_part() // self.fresh
 
     @property

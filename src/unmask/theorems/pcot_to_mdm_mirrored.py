@@ -60,7 +60,7 @@ def bound(source: SourceSize) -> Price:
 
 
 def most_heads(source: SourceSize) -> int:
-    """Return the most heads of a layer of the predictor."""
+    """Return an upper bound on the number of heads of a layer of the predictor."""
     tables, heads = ScoreTables(Precision(source.precision)), source.model.heads
     return max(2, heads + 1, heads * bits_for(source.rows + 1) * max(11, len(tables.growth)) + 1)
 

@@ -16,12 +16,12 @@ from unmask.paper.lemmas import uniform_models
 from unmask.paper.lemmas.uniform_models import (
     SOURCES,
     NotUniform,
-    check,
-    compiled,
-    converted,
+    checked_results,
+    compiler_result,
     entries_compared,
-    require,
+    require_expected_status,
     table,
+    theorem_result,
 )
 from unmask.programs.assembly import assemble, recorded_programs
 from unmask.programs.declarations import Flag, TableBits
@@ -33,17 +33,17 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
-def subjects():
-    return check()
+def results():
+    return checked_results()
 
 
-def test_everything_is_what_is_claimed_of_it(subjects):
-    names = {subject.name for subject in subjects}
+def test_everything_is_what_is_claimed_of_it(results):
+    names = {result.name for result in results}
     assert {t.stem for t in (*THEOREMS, *VARIANTS, *TRANSFORMER_THEOREMS)} <= names
     assert {f"{s.name} → {kind}" for s in SOURCES for kind in s.kinds or s.compiler().kinds} <= names
 
 
-def test_every_compiler_is_walked():
+def test_every_compiler_is_checked():
     """All except the random one, which is not a family."""
     modules = [import_module(f"unmask.compilers.{m.name}") for m in iter_modules(compilers.__path__)]
     classes = {
@@ -55,8 +55,8 @@ def test_every_compiler_is_walked():
     assert {type(source.compiler()).__name__ for source in SOURCES} == classes - {"RandomCompiler"}
 
 
-def test_what_cannot_be_claimed_says_so(subjects):
-    sentences = {subject.name: subject.description for subject in subjects}
+def test_what_cannot_be_claimed_says_so(results):
+    sentences = {result.name: result.description for result in results}
     assert sentences["a circuit of a file → mdm"].startswith("not uniform: given as a table")
     assert "which is not shown here" in sentences["family:addition → plt"]
     for family in ("parity", "contains-aba", "addition"):
@@ -65,8 +65,8 @@ def test_what_cannot_be_claimed_says_so(subjects):
     assert sentences["group:S3 → mdm"].startswith("uniform:")
 
 
-def test_weights_are_compared_where_one_program_is_that_of_every_length(subjects):
-    weights = {subject.name: subject.weights for subject in subjects}
+def test_weights_are_compared_where_one_program_is_that_of_every_length(results):
+    weights = {result.name: result.weights for result in results}
     for name in ("group:S3 → cot", "family:addition → smdm", "family:formula → mdm", "program: a common walk → topk"):
         assert weights[name].startswith("one program for every N: ")
     for name in ("all maps of 5 states → mdm", "family:reachability → mdm", "program: palindromes → mdm", "mdm_to_plt"):
@@ -85,7 +85,7 @@ def test_a_weight_that_is_not_the_family_s_is_caught(monkeypatch):
 
     monkeypatch.setattr(type(compiler), "compile", tampered)
     with pytest.raises(NotUniform, match="expected: one program for every N"):
-        compiled(source, compiler, "cot")
+        compiler_result(source, compiler, "cot")
 
 
 def test_a_code_whose_bits_are_no_formula_is_caught():
@@ -100,13 +100,13 @@ def test_a_code_whose_bits_are_no_formula_is_caught():
         entries_compared("abb", broken, [compiler.compile("cot", 5, Precision(2))])
 
 
-def test_formulas_are_the_same_for_all_lengths_but_where_the_page_says_so(subjects):
-    changing = {subject.name: subject.growth.changing for subject in subjects if subject.growth.changing}
+def test_formulas_are_the_same_for_all_lengths_but_where_the_page_says_so(results):
+    changing = {result.name: result.growth.changing for result in results if result.growth.changing}
     assert changing == {"pcot_to_mdm": ("for nobody",), "causal_to_unmasked": ("for nobody",)}
 
 
-def test_the_page_is_generated(subjects):
-    assert table(subjects) in (ROOT / "docs" / "background" / "uniformity-table.md").read_text(encoding="utf-8")
+def test_the_page_is_generated(results):
+    assert table(results) in (ROOT / "docs" / "background" / "uniformity-table.md").read_text(encoding="utf-8")
 
 
 def _first_source():
@@ -135,14 +135,14 @@ def test_a_compiler_with_a_table_is_caught(monkeypatch):
     _tampered(monkeypatch, lambda program: TableBits(np.arange(program.rows), n))
     source, compiler = _first_source()
     with pytest.raises(NotUniform, match=r"abb → mdm: not uniform: given as a table; expected: uniform"):
-        require(compiled(source, compiler, "mdm"))
+        require_expected_status(compiler_result(source, compiler, "mdm"))
 
 
 def test_a_compiler_with_an_exponential_number_is_caught(monkeypatch):
     _tampered(monkeypatch, lambda program: Flag(n < constant(2 ** (program.length // 3))))
     source, compiler = _first_source()
     with pytest.raises(NotUniform, match=r"not O\(log N\)"):
-        require(compiled(source, compiler, "mdm"))
+        require_expected_status(compiler_result(source, compiler, "mdm"))
 
 
 def test_a_compiler_with_a_power_is_caught(monkeypatch):
@@ -150,13 +150,13 @@ def test_a_compiler_with_a_power_is_caught(monkeypatch):
     _tampered(monkeypatch, lambda program: Flag(power))  # noqa: ARG005
     source, compiler = _first_source()
     with pytest.raises(NotUniform, match=r"2\^\(n\) is not a formula"):
-        require(compiled(source, compiler, "cot"))
+        require_expected_status(compiler_result(source, compiler, "cot"))
 
 
 def test_a_conversion_with_a_table_of_its_own_is_caught(monkeypatch):
     _tampered(monkeypatch, lambda program: TableBits(np.arange(program.rows), n))
     with pytest.raises(NotUniform, match="mdm_to_plt: not uniform: given as a table"):
-        require(converted(next(t for t in THEOREMS if t.stem == "mdm_to_plt")))
+        require_expected_status(theorem_result(next(t for t in THEOREMS if t.stem == "mdm_to_plt")))
 
 
 def test_programs_are_recorded_inside_the_block_alone():

@@ -328,14 +328,14 @@ def _joint_law(effort: Effort) -> tuple[int, int]:
 
 def uniformity(_: Effort) -> Evidence:
     """Check the positions and weights of every compiler and conversion, at several N, against what is claimed."""
-    subjects = uniform_models.check()
-    statuses = Counter(subject.growth.status for subject in subjects)
-    entries = [subject.entries for subject in subjects if subject.entries is not None]
+    results = uniform_models.checked_results()
+    statuses = Counter(result.growth.status for result in results)
+    entries = [result.entries for result in results if result.entries is not None]
     return Evidence(
         f"every compiler and every conversion at several N: the positions of {statuses['uniform']} are formulas on "
         f"numbers of O(log N) bits, those of {statuses['relative']} are such formulas over their source's positions, "
         f"{statuses['given as a table']} are tables of a circuit, an expression or a program and cannot be claimed to "
         f"be uniform; the weights of {len(entries)} are those of one program for every N ({sum(entries):,} entries "
         "compared), those of the others are not checked",
-        len(subjects),
+        len(results),
     )

@@ -151,7 +151,7 @@ def same_tape(stem: str, *, seeds: int) -> Check:
         if wrong:
             raise Refuted(f"{stem}: random:{wrong[0].seed} with a tape, on {wrong[0].word}: {wrong[0].difference}")
         return Evidence(
-            f"{len(drawn_seeds)} random models through {stem}, without a tape and with the same tape for both, p = 2, "
+            f"{len(drawn_seeds)} random models through {stem} without a tape and with the same tape for both, p = 2, "
             f"{seeds_of(drawn_seeds)}",
             len(drawn_seeds),
         )

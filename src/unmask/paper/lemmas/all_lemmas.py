@@ -17,23 +17,23 @@ from unmask.paper.lemmas.score_lemmas import (
     DIFFERS_IF_ASKED,
     LATER,
     ScoreQuestion,
-    SeenOrNot,
-    cares,
-    codes,
-    falling,
-    optional,
-    positions,
-    rising,
+    VisibilityQuestion,
+    care_letters,
+    code_letters,
+    falling_letters,
+    optional_letters,
+    position_letters,
+    rising_letters,
 )
 from unmask.programs.gadgets.attention import focus_copies
 from unmask.programs.program import ONE, B
 
-CODES = ScoreQuestion(codes(), DIFFERS)
-CARES = ScoreQuestion(cares, DIFFERS)
-OPTIONAL = ScoreQuestion(optional, DIFFERS_IF_ASKED)
-POSITIONS = ScoreQuestion(positions, LATER)
-AT_MOST = SeenOrNot(rising, ABOVE)
-FROM_THE_TOP = SeenOrNot(falling, ABOVE_FROM_THE_TOP)
+CODES = ScoreQuestion(code_letters(), DIFFERS)
+CARES = ScoreQuestion(care_letters, DIFFERS)
+OPTIONAL = ScoreQuestion(optional_letters, DIFFERS_IF_ASKED)
+POSITIONS = ScoreQuestion(position_letters, LATER)
+AT_MOST = VisibilityQuestion(rising_letters, ABOVE)
+FROM_THE_TOP = VisibilityQuestion(falling_letters, ABOVE_FROM_THE_TOP)
 
 
 def _head(question: ScoreQuestion, design: HeadDesign) -> Decide:
@@ -231,7 +231,8 @@ LEMMAS: tuple[Lemma, ...] = (
         "For every score before: a flagged query scores B on every key, any other query keeps its scores.",
         ATTENTION,
         _head(
-            ScoreQuestion(codes(), DIFFERS, exactly=True), HeadDesign((gadget_programs.score, gadget_programs.boost))
+            ScoreQuestion(code_letters(), DIFFERS, exactly=True),
+            HeadDesign((gadget_programs.score, gadget_programs.boost)),
         ),
         (Variant("once", _head(CODES, HeadDesign((gadget_programs.score, gadget_programs.boost_once)))),),
         most=8,

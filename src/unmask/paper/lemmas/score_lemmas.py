@@ -154,7 +154,7 @@ class ScoreQuestion:
 
 
 @dataclass(frozen=True)
-class SeenOrNot(ScoreQuestion):
+class VisibilityQuestion(ScoreQuestion):
     """Is the score exactly B if the key is seen, and exactly -B if it is unseen or hidden?"""
 
     exactly: bool = True
@@ -245,7 +245,7 @@ def scaled_equality(precision: Precision, *, printed: bool = False) -> LemmaOutc
         runner = _ColumnRunner(pieces, precision)
 
         def moves(state, runner=runner, block=pieces.block, enough=enough):
-            for letter in codes()(False):
+            for letter in code_letters()(False):
                 after = runner.run(block, dict(letter.query), dict(letter.key), np.array(state[0]))
                 yield letter, (int(after), min(enough, state[1] + letter.then))
 
@@ -312,7 +312,7 @@ def encoded(precision: Precision) -> LemmaOutcome:
 # Alphabets: what one index may contain, and what is known after it.
 
 
-def codes(digits: tuple[int, ...] = (-1, 1)) -> Alphabet:
+def code_letters(digits: tuple[int, ...] = (-1, 1)) -> Alphabet:
     """Signed bits; a row without a code has 0 and agrees with nothing. Fact: has some bit differed?"""
 
     def alphabet(differs: Facts) -> Iterable[CodeLetter]:
@@ -324,7 +324,7 @@ def codes(digits: tuple[int, ...] = (-1, 1)) -> Alphabet:
     return alphabet
 
 
-def cares(differs: Facts) -> Iterable[CodeLetter]:
+def care_letters(differs: Facts) -> Iterable[CodeLetter]:
     """A key that requires a value of a bit, or does not care about it. Fact: has some bit differed?"""
     for bit, required in product((-1, 1), (-1, 0, 1)):
         name = "no care" if not required else "bits agree" if bit == required else "bits differ"
@@ -332,7 +332,7 @@ def cares(differs: Facts) -> Iterable[CodeLetter]:
         yield CodeLetter((("query_code", bit),), key, (), differs or required == -bit, name)
 
 
-def optional(facts: Facts) -> Iterable[CodeLetter]:
+def optional_letters(facts: Facts) -> Iterable[CodeLetter]:
     """Queries that may not ask, keys that may not care. Facts: (does it ask, does it care, has some bit differed)."""
     for asks, care in product((0, 1), repeat=2) if facts is None else (facts[:2],):
         for a, b in product((-1, 1), repeat=2):
@@ -342,22 +342,22 @@ def optional(facts: Facts) -> Iterable[CodeLetter]:
             yield CodeLetter(query, key, (("code", a * asks), ("cares", asks)), (asks, care, differs), name)
 
 
-def rising(above: Facts) -> Iterable[CodeLetter]:
+def rising_letters(above: Facts) -> Iterable[CodeLetter]:
     """Numbers from the lowest bit on. Fact: is the key's number above the query's so far?"""
     for a, b in product((-1, 1), repeat=2):
         name = "bits agree" if a == b else "a bit above" if b > a else "a bit below"
         yield CodeLetter((("query_code", a),), (("code", b),), (("code", a),), b > a if a != b else above, name)
 
 
-def falling(facts: Facts) -> Iterable[CodeLetter]:
+def falling_letters(facts: Facts) -> Iterable[CodeLetter]:
     """Numbers from the highest bit on. Facts: (has some bit differed, is the key's number above the query's)."""
-    for letter in rising(False):
+    for letter in rising_letters(False):
         differs, above = facts or (False, False)
         differs_now = letter.query[0][1] != letter.key[0][1]
         yield replace(letter, then=(True, above) if differs else (differs_now, letter.then))
 
 
-def positions(facts: Facts) -> Iterable[CodeLetter]:
+def position_letters(facts: Facts) -> Iterable[CodeLetter]:
     """Positions in order. Facts: (is the query's position past, is the key's position past, is the key later)."""
     query_over, key_over, later = facts
     for is_query in (False,) if query_over else (False, True):

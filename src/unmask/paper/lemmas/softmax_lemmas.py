@@ -32,13 +32,13 @@ from unmask.paper.lemmas.lemma import (
     units_of,
     writers,
 )
-from unmask.paper.lemmas.score_lemmas import DIFFERS, ScoreQuestion, codes
+from unmask.paper.lemmas.score_lemmas import DIFFERS, ScoreQuestion, code_letters
 from unmask.programs.assembly import assemble
 from unmask.verification.lengths.obligations import Closure, reachable_closure
 
 MATCH, OTHER = "match", "other"
 SENTINEL, ROW = "sentinel", "row"
-EQ = ScoreQuestion(codes((-1, 0, 1)), DIFFERS, exactly=True)
+EQ = ScoreQuestion(code_letters((-1, 0, 1)), DIFFERS, exactly=True)
 """Score 0 if the codes are equal, else exactly -B. A row without a code is not equal to any code."""
 
 

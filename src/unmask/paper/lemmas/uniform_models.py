@@ -52,8 +52,8 @@ class NotUniform(AssertionError):
 
 
 @dataclass(frozen=True)
-class UniformitySubject:
-    """The models written for several N, and the result of the check."""
+class UniformityResult:
+    """The formulas of positions of one compiler or conversion for several N, with the expected status."""
 
     name: str
     expected: str
@@ -80,27 +80,27 @@ class UniformitySubject:
         return "not checked" if self.entries is None else f"one program for every N: {self.entries:,} entries"
 
 
-def check() -> tuple[UniformitySubject, ...]:
-    """Check all subjects; raise `NotUniform` if one of them does not satisfy its claim."""
-    return tuple(require(subject) for subject in walk())
+def checked_results() -> tuple[UniformityResult, ...]:
+    """Return the results of all compilers and conversions; raise `NotUniform` if one is not as uniform as claimed."""
+    return tuple(require_expected_status(result) for result in all_results())
 
 
-def require(subject: UniformitySubject) -> UniformitySubject:
-    if subject.growth.status != subject.expected:
-        raise NotUniform(f"{subject.name}: {subject.description}; expected: {subject.expected}")
-    return subject
+def require_expected_status(result: UniformityResult) -> UniformityResult:
+    if result.growth.status != result.expected:
+        raise NotUniform(f"{result.name}: {result.description}; expected: {result.expected}")
+    return result
 
 
-def walk() -> Iterator[UniformitySubject]:
+def all_results() -> Iterator[UniformityResult]:
     """Yield the result for every compiler, then for every conversion."""
     for source in SOURCES:
         compiler = source.compiler()
         for kind in source.kinds or compiler.kinds:
-            yield compiled(source, compiler, kind)
+            yield compiler_result(source, compiler, kind)
     for theorem in (*THEOREMS, *VARIANTS):
-        yield converted(theorem)
+        yield theorem_result(theorem)
     for transformer_theorem in TRANSFORMER_THEOREMS:
-        yield converted_transformer(transformer_theorem)
+        yield transformer_theorem_result(transformer_theorem)
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ SOURCES: tuple[CompiledProblem, ...] = (
 )
 
 
-def compiled(source: CompiledProblem, compiler: Compiler, kind: Kind) -> UniformitySubject:
+def compiler_result(source: CompiledProblem, compiler: Compiler, kind: Kind) -> UniformityResult:
     """Check the programs that the compiler of a problem writes for one kind."""
     by_length, models = {}, []
     for length in source.lengths if compiler.length is None else (compiler.length,):
@@ -195,7 +195,7 @@ def compiled(source: CompiledProblem, compiler: Compiler, kind: Kind) -> Uniform
     name, offered = f"{source.name} → {kind}", compiler.for_every_length(kind, PRECISION)
     family = None if offered is None else offered.family
     entries = None if family is None else entries_compared(name, family, models)
-    return UniformitySubject(name, source.expected, growth(by_length), source.note, entries)
+    return UniformityResult(name, source.expected, growth(by_length), source.note, entries)
 
 
 def entries_compared(name: str, family: ModelFamily, models: Sequence[Model]) -> int:
@@ -213,7 +213,7 @@ def entries_compared(name: str, family: ModelFamily, models: Sequence[Model]) ->
         raise NotUniform(f"{name}: {difference}; expected: one program for every N") from difference
 
 
-def converted(theorem: Theorem) -> UniformitySubject:
+def theorem_result(theorem: Theorem) -> UniformityResult:
     """Check the programs that a conversion writes, for small random sources whose slots grow with N."""
     by_length = {}
     for length in SOURCE_LENGTHS:
@@ -221,10 +221,10 @@ def converted(theorem: Theorem) -> UniformitySubject:
         programs = assembled(lambda source=source: theorem.convert(source))
         tables = [transformer.positions for transformer in source.transformers.values()]
         by_length[length] = [uniformity(program, sources=tables) for program in programs]
-    return UniformitySubject(theorem.stem, "relative", growth(by_length, at_best="relative"))
+    return UniformityResult(theorem.stem, "relative", growth(by_length, at_best="relative"))
 
 
-def converted_transformer(theorem: TransformerTheorem) -> UniformitySubject:
+def transformer_theorem_result(theorem: TransformerTheorem) -> UniformityResult:
     """Check the programs that a conversion of single transformers writes."""
     by_length = {}
     for length in SOURCE_LENGTHS:
@@ -232,7 +232,7 @@ def converted_transformer(theorem: TransformerTheorem) -> UniformitySubject:
         source = replace(source, attention="unmasked" if theorem.stem.startswith("unmasked") else "causal")
         programs = assembled(lambda source=source: theorem.convert(source, len(source.positions)))
         by_length[length] = [uniformity(program, sources=[source.positions]) for program in programs]
-    return UniformitySubject(theorem.stem, "relative", growth(by_length, at_best="relative"))
+    return UniformityResult(theorem.stem, "relative", growth(by_length, at_best="relative"))
 
 
 def small_source(kind: Kind, length: int) -> Model:
@@ -247,14 +247,14 @@ def assembled(build: Callable[[], object]) -> list[Program]:
     return programs
 
 
-def table(subjects: tuple[UniformitySubject, ...]) -> str:
+def table(results: tuple[UniformityResult, ...]) -> str:
     """Return the table of docs/background/uniformity-table.md (`python -m unmask.paper.lemmas.uniform_models`)."""
     lines = ["| written by | N | its positions | its weights |", "|---|---|---|---|"]
-    for subject in subjects:
-        name, lengths = subject.name.replace("|", "\\|"), ", ".join(map(str, subject.growth.lengths))
-        lines.append(f"| `{name}` | {lengths} | {subject.description} | {subject.weights} |")
+    for result in results:
+        name, lengths = result.name.replace("|", "\\|"), ", ".join(map(str, result.growth.lengths))
+        lines.append(f"| `{name}` | {lengths} | {result.description} | {result.weights} |")
     return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
-    print(table(check()), end="")
+    print(table(checked_results()), end="")

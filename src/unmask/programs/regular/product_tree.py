@@ -329,8 +329,8 @@ def _fill(first: MlpBuilder, second: MlpBuilder, products: Products, registers: 
     first.write(conjunction(first, registers.masked, [[*filled, *np.concatenate(registers.absent)]]), fills)
     second.write(conjunction(second, fills, [[]]), filled)
     units = recognise(second, coding, registers.missing, fills, [])
-    for pairs, own in zip((coding.left, coding.right), registers.as_factor, strict=True):
-        second.write(units[pairs.element], own[pairs.feature])
+    for pairs, columns in zip((coding.left, coding.right), registers.as_factor, strict=True):
+        second.write(units[pairs.element], columns[pairs.feature])
 
 
 def _answer(mlp: MlpBuilder, products: Products, registers: _ProductRegisters, undecided: _Undecided) -> None:

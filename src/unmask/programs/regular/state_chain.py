@@ -33,7 +33,7 @@ def state_chain(automaton: Automaton, vocabulary: Vocabulary, length: Expression
     row_code = program.code("here", n)
     address = program.code("letter address", choose(letter_index < steps, letter_index.positive_part(), 0))
     state = program.register("state", states, OneHot(choose(letter_index.equals(0), automaton.start, -1)))
-    own = program.register("own letter", letters)
+    own_letter = program.register("own letter", letters)
     letter = program.register("letter", letters)
     following = [program.register(f"next state, copy {i}", states) for i in (1, 2)]
     accepted, rejected = program.register("accepted", 2), program.register("rejected", 2)
@@ -41,14 +41,14 @@ def state_chain(automaton: Automaton, vocabulary: Vocabulary, length: Expression
     last = program.flag("last step", letter_index >= steps - 1, 2)
     inner = program.flag("earlier step", letter_index < steps - 1, 2)
 
-    program.embed(np.arange(vocabulary.letters), own[: vocabulary.letters])
+    program.embed(np.arange(vocabulary.letters), own_letter[: vocabulary.letters])
     if begin:
-        program.embed(vocabulary["begin"], own[-1:])
+        program.embed(vocabulary["begin"], own_letter[-1:])
     written = vocabulary.letters + np.arange(automaton.states)
     program.embed(written, state)
 
     layer = program.layer()
-    lookup(layer, address, row_code).copy(own, letter)
+    lookup(layer, address, row_code).copy(own_letter, letter)
     moves = automaton.delta if not begin else np.hstack([automaton.delta, np.arange(automaton.states)[:, None]])
     _move(layer, moves, automaton.accepting, state, letter, following, (rejected, accepted))
 

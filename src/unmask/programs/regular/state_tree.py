@@ -101,7 +101,7 @@ class _StateRegisters:
     arrived: Columns
     node: Columns
     state: Columns
-    own: Columns
+    state_flags: Columns
     left: Columns
     left_state: Columns
     right: Columns
@@ -124,18 +124,18 @@ class _StateRegisters:
     ) -> "_StateRegisters":
         states, letters = [f"q{q}" for q in range(automaton.states)], vocabulary.input_symbols
         node_bits, state_bits = bits_for(layout.nodes), bits_for(automaton.states)
-        own_state = choose(layout.right_absent, layout.state, 0)
+        fixed_right_state = choose(layout.right_absent, layout.state, 0)
         return cls(
             masked=program.register("masked"),
             letter=program.register("own letter", letters),
             arrived=program.register("own state", states),
             node=program.code("node", layout.node, node_bits),
             state=program.code("state", layout.state, state_bits),
-            own=program.register("q", states, OneHot(layout.state, only=layout.slot)),
+            state_flags=program.register("q", states, OneHot(layout.state, only=layout.slot)),
             left=program.code("left node", layout.left, node_bits),
             left_state=program.code("left state", layout.left_state, state_bits),
             right=program.code("right node", layout.right, node_bits),
-            right_state=program.code("right state", own_state, state_bits, only=layout.right_fixed),
+            right_state=program.code("right state", fixed_right_state, state_bits, only=layout.right_fixed),
             fixed=program.flag("right is fixed", layout.right_fixed),
             absent=[
                 program.flag("left absent", layout.left_absent),
@@ -178,8 +178,8 @@ def _follow_left(layer: LayerBuilder, automaton: Automaton, registers: _StateReg
     for blocks, target in (([], registers.middle), ([(registers.fixed, -ONE)], registers.middle_address)):
         arrive = _Arrival(layer.mlp, automaton, blocks, lambda reached, target=target: [target[reached]])
         arrive.arrived(fetched.state, [(absent, -ONE)])
-        arrive.moved(registers.own, fetched.letter)
-        arrive.stayed(registers.own, absent)
+        arrive.moved(registers.state_flags, fetched.letter)
+        arrive.stayed(registers.state_flags, absent)
     # while the left factor is masked, r is unknown: look up state 0, so that some row is attended to
     nowhere = conjunction(layer.mlp, fetched.masked, [np.concatenate([registers.fixed, absent])])
     layer.mlp.write(nowhere, registers.middle_address[:1])
