@@ -203,20 +203,20 @@ BREAKS = {
         fast, "prove_code", lambda *a, real=fast.prove_code: replace(real(*a), holds=None)
     ),
     "all queries are taken for one": lambda m: m.setattr(head_attention, "forgotten", forgets_all),
-    "nobody reads a changed key": lambda m: m.setattr(HeadState, "_affected_rows", lambda _, moved, *__: moved[:0]),
+    "no row reads a changed key": lambda m: m.setattr(HeadState, "_affected_rows", lambda _, moved, *__: moved[:0]),
     "codes before a change are forgotten": lambda m: m.setattr(
         HeadState, "_rows_of_codes", forgets_old_codes(HeadState._rows_of_codes)
     ),
     "sums clip only at their end": lambda m: m.setattr(
         Compact, "_scan", lambda self, terms, kind: np.clip(terms.sum(1, dtype=kind), -self.bound, self.bound)
     ),
-    "an index is never made anew": lambda m: (
+    "an index is never rebuilt": lambda m: (
         m.setattr(head_attention, "COMPARED_AT_ONCE", 0),
         m.setattr(
             HeadAttention, "index", property(lambda s: s.__dict__.get("i"), lambda s, v: keep(s, v)), raising=False
         ),
     ),
-    "rows that were not asked for are taken as done": lambda m: m.setattr(
+    "rows that were not requested count as computed": lambda m: m.setattr(
         fast.LayerState, "_multiply", only_once(fast.LayerState._multiply)
     ),
     "products are not rounded": lambda m: m.setattr(

@@ -260,7 +260,7 @@ def test_uniform_heads_over_many_rows(attention):
 
 @pytest.mark.parametrize("bits", [1, 8, 56, 57, 62])
 def test_codes_of_many_bits_are_numbers_from_0_on(bits):
-    """-1 stands for a row without a code, and no code may be taken for it."""
+    """-1 means a row without a code, so no code may be -1."""
     rows = np.array([np.full(bits, -4), np.full(bits, 4), [4] + [-4] * (bits - 1)], dtype=np.int8).T
     code, regular = _codes(rows, np.arange(bits), np.full(bits, 4))
     assert code.tolist() == [0, (1 << bits) - 1, 1 << bits - 1]

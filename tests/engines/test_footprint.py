@@ -37,7 +37,7 @@ words = letters[np.random.default_rng(0).integers(0, letters.size, (batch, lengt
 foreseen = run_cost(model, engine, batch) + (batch * canvas_cost(model) if canvas == "True" else 0)
 before = resident()
 traces = run_batch(model, words, engine=engine, canvas=canvas == "True")
-# not the largest of getrusage, which a child inherits from whoever started it
+# not the maximum of getrusage, which a child inherits from its parent
 most = int(re.search(r"VmHWM:\\s*([0-9]+) kB", Path("/proc/self/status").read_text())[1]) * 1024
 print(most - before, foreseen)
 """

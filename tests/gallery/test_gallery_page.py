@@ -31,7 +31,7 @@ def test_every_program_has_its_picture(exhibit):
 @pytest.mark.parametrize("file", ["programs/sorting.py", "programs/ends_in_abb.py"])
 def test_a_picture_is_that_of_a_run_made_now(file):
     exhibit = next(e for e in gallery.EXHIBITS if e.file == file)
-    assert gallery.drawn(exhibit) == exhibit.picture.read_text(encoding="utf-8"), "run `make gallery`"
+    assert gallery.picture_of(exhibit) == exhibit.picture.read_text(encoding="utf-8"), "run `make gallery`"
 
 
 def test_a_slot_has_the_colour_of_the_step_that_wrote_it():

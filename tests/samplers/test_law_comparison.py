@@ -113,9 +113,9 @@ def conditionals_by_hand(document, canvas, mask):
 @pytest.mark.parametrize("length", [1, 2, 4])
 def test_the_law_is_that_of_all_paths(kind, length):
     law = law_from_json(DOCUMENTS[kind])
-    found = law.probabilities(law.strings(length))
-    assert found == pytest.approx(truth_by_hand(DOCUMENTS[kind], length), abs=1e-12)
-    assert found.sum() == pytest.approx(1)
+    actual = law.probabilities(law.strings(length))
+    assert actual == pytest.approx(truth_by_hand(DOCUMENTS[kind], length), abs=1e-12)
+    assert actual.sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
@@ -123,8 +123,8 @@ def test_conditionals_are_those_of_all_strings(kind):
     document = DOCUMENTS[kind]
     predictor = LawPredictor(law_from_json(document))
     canvases = np.array(list(product(range(predictor.mask_id + 1), repeat=3)))
-    found = predictor.conditionals(canvases)
-    for canvas, rows in zip(canvases.tolist(), found.tolist(), strict=True):
+    actual = predictor.conditionals(canvases)
+    for canvas, rows in zip(canvases.tolist(), actual.tolist(), strict=True):
         expected = conditionals_by_hand(document, canvas, predictor.mask_id)
         for cell, row, wanted in zip(canvas, rows, expected, strict=True):
             if wanted[0] is None:  # nothing is conditional on what cannot be
@@ -175,8 +175,8 @@ def random_quota_by_hand(document, length, sizes):
 def test_the_law_of_random_remasking_by_hand(kind, steps, sizes):
     bench = Bench(law_from_json(DOCUMENTS[kind]), 3)
     expected = random_quota_by_hand(DOCUMENTS[kind], 3, sizes)
-    found = exact_law(bench.predictor, Llada(steps, temperature=1.0, remasking="random"), 3)
-    law = {tuple(canvas): p for canvas, p in zip(found.canvases.tolist(), found.probabilities, strict=True)}
+    sampler_law = exact_law(bench.predictor, Llada(steps, temperature=1.0, remasking="random"), 3)
+    law = {tuple(canvas): p for canvas, p in zip(sampler_law.canvases.tolist(), sampler_law.probabilities, strict=True)}
     assert set(law) == set(expected)
     assert law == {canvas: pytest.approx(p, abs=1e-12) for canvas, p in expected.items()}
 
@@ -252,8 +252,8 @@ def test_an_enumeration_that_weighs_wrongly_is_seen(monkeypatch):
     monkeypatch.setattr(Scripted, "subset", crooked)
     bench = Bench(law_from_json(NGRAM), 3)
     expected = random_quota_by_hand(NGRAM, 3, (2, 1))
-    found = exact_law(bench.predictor, Llada(2, temperature=1.0, remasking="random"), 3)
-    law = {tuple(canvas): p for canvas, p in zip(found.canvases.tolist(), found.probabilities, strict=True)}
+    sampler_law = exact_law(bench.predictor, Llada(2, temperature=1.0, remasking="random"), 3)
+    law = {tuple(canvas): p for canvas, p in zip(sampler_law.canvases.tolist(), sampler_law.probabilities, strict=True)}
     assert max(abs(law[canvas] - p) for canvas, p in expected.items()) > 1e-3
 
 
@@ -301,8 +301,8 @@ def test_drawn_slots_at_a_temperature_are_enumerated():
 
 def test_distances_by_hand():
     p, q = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.5, 0.25])
-    found = exact_distance(p, q)
-    assert (found.kl, found.tv, found.impossible) == (pytest.approx(0.5 * np.log(2)), 0.25, 0.25)
+    distance = exact_distance(p, q)
+    assert (distance.kl, distance.tv, distance.impossible) == (pytest.approx(0.5 * np.log(2)), 0.25, 0.25)
     assert exact_distance(p, p).to_json()["kl"] == 0
     infinite = exact_distance(p, np.array([1.0, 0.0, 0.0]))
     assert infinite.kl == np.inf
@@ -314,12 +314,12 @@ def test_bars_shrink_and_cover():
     p, q = np.array([0.5, 0.3, 0.2]), np.array([0.4, 0.3, 0.3])
     exact, bars = exact_distance(p, q), []
     for runs in (100, 10_000):
-        found = [sampled_distance(p, rng.multinomial(runs, q)) for _ in range(200)]
-        errors = [abs(d.tv - exact.tv) for d in found]
-        assert np.mean(errors) <= np.mean([d.tv_error for d in found])
-        covered = [abs(d.kl - exact.kl) <= 2 * d.kl_error for d in found]
+        distances = [sampled_distance(p, rng.multinomial(runs, q)) for _ in range(200)]
+        errors = [abs(d.tv - exact.tv) for d in distances]
+        assert np.mean(errors) <= np.mean([d.tv_error for d in distances])
+        covered = [abs(d.kl - exact.kl) <= 2 * d.kl_error for d in distances]
         assert np.mean(covered) > 0.85
-        bars.append(np.mean([d.tv_error for d in found]))
+        bars.append(np.mean([d.tv_error for d in distances]))
     assert bars[1] < bars[0] / 5
 
 

@@ -196,10 +196,10 @@ def test_no_schedule_is_cheaper_than_the_optimal_one(name):
     for passes in range(1, length + 1):
         every = [(0, *middle, length) for middle in combinations(range(1, length), passes - 1)]
         best = min(expected_kl(curve, cuts) for cuts in every)
-        found = optimal_schedule(curve, passes)
-        assert found.passes == passes
-        assert found.kl == pytest.approx(max(0, best), abs=1e-10)
-        assert all(found.kl <= one.kl + 1e-10 for one in published_schedules(curve, passes) if one.passes == passes)
+        optimal = optimal_schedule(curve, passes)
+        assert optimal.passes == passes
+        assert optimal.kl == pytest.approx(max(0, best), abs=1e-10)
+        assert all(optimal.kl <= one.kl + 1e-10 for one in published_schedules(curve, passes) if one.passes == passes)
 
 
 @pytest.mark.parametrize("length", range(1, 8))

@@ -35,7 +35,7 @@ def right(result):
 
 def test_the_cliff_of_a_fixed_quota_and_what_thresholds_do(a5):
     """15 slots: two per pass are right as long as the last pass writes the root alone."""
-    found = results(
+    by_sampler = results(
         a5,
         (
             "llada:remasking=low_confidence",
@@ -52,25 +52,25 @@ def test_the_cliff_of_a_fixed_quota_and_what_thresholds_do(a5):
     wrong = a5.answers.count("rejected") / len(a5.words)  # an undecided root is read as 0
     for name, at_ten in (("llada low_confidence", 1), ("p2 logP", 1), ("dllm dream entropy", wrong)):
         # with ten passes dllm's quotas end with two slots: 2 1 2 1 2 1 1 2 1 2
-        assert right(found[name]) == {15: 1, 10: at_ten, 8: 1, 7: wrong, 4: wrong}, name
-        assert found[name].least.passes == 8
+        assert right(by_sampler[name]) == {15: 1, 10: at_ten, 8: 1, 7: wrong, 4: wrong}, name
+        assert by_sampler[name].least.passes == 8
     for name in ("own planner", "fast-dllm threshold 0.9", "fast-dllm factor 1", "dllm halving"):
-        run = found[name].runs[0]
+        run = by_sampler[name].runs[0]
         assert (run.right, run.passes, run.order_violated, run.first_wrong) == (1, 4, 0, None), name
-    assert found["dllm cosine"].least is None
-    eb = found["eb gamma 0.1"].runs[0]
+    assert by_sampler["dllm cosine"].least is None
+    eb = by_sampler["eb gamma 0.1"].runs[0]
     assert eb.right_answers == wrong  # the root is 0 whatever the word is,
     assert eb.right < wrong  # and the slots below it are wrong
     assert 0.5 < eb.right_slots < 1
 
 
 def test_the_first_wrong_write_has_a_reason(a5):
-    found = results(a5, ("llada", "eb", "llada:remasking=random"), (7,))
-    cliff = found["llada low_confidence"].runs[0]
+    by_sampler = results(a5, ("llada", "eb", "llada:remasking=random"), (7,))
+    cliff = by_sampler["llada low_confidence"].runs[0]
     assert cliff.first_wrong.sentence == "slot 14 written while slot 13 was masked (pass 7: 0 instead of 1)"
     assert 0 < cliff.order_violated < 0.1
-    assert found["eb gamma 0.1"].runs[0].first_wrong.reason == "slot 14 written while slots 12, 13 were masked"
-    assert found["llada random"].runs[0].order_violated > 0.3
+    assert by_sampler["eb gamma 0.1"].runs[0].first_wrong.reason == "slot 14 written while slots 12, 13 were masked"
+    assert by_sampler["llada random"].runs[0].order_violated > 0.3
 
 
 def test_the_least_number_is_right_and_one_less_is_wrong(a5):
@@ -91,9 +91,9 @@ def test_the_least_number_is_right_and_one_less_is_wrong(a5):
 )
 def test_a_threshold_does_what_the_planner_does(problem, length, kind):
     subject = Subject.of(problem, length, kind=kind, words=8)
-    found = results(subject, ("fast-dllm:threshold=0.9",), ())
-    assert found["own planner"].runs[0].right == 1
-    run = found["fast-dllm threshold 0.9"].runs[0]
+    by_sampler = results(subject, ("fast-dllm:threshold=0.9",), ())
+    assert by_sampler["own planner"].runs[0].right == 1
+    run = by_sampler["fast-dllm threshold 0.9"].runs[0]
     assert (run.right, run.order_violated) == (1, 0)
     assert run.passes <= subject.predictor.model.steps
 
@@ -108,10 +108,10 @@ def test_a_threshold_does_what_the_planner_does(problem, length, kind):
 )
 def test_names_of_ours_and_of_the_field_mean_the_same(a5, planner, sampler):
     """Largest logits and largest probabilities choose alike where a slot is either decided or not."""
-    found = sample(a5.predictor, sampler, a5.blank)
+    sampled = sample(a5.predictor, sampler, a5.blank)
     for row in range(3):
         trace = run_word(a5.predictor.model, a5.words[row], planner=planner)
-        assert [canvas.tolist() for canvas in trace.canvas] == [h[row].tolist() for h in found.histories[1:]]
+        assert [canvas.tolist() for canvas in trace.canvas] == [h[row].tolist() for h in sampled.histories[1:]]
 
 
 def test_every_answer_is_asked_for_in_turn(a5):
@@ -125,8 +125,8 @@ def test_every_answer_is_asked_for_in_turn(a5):
 
 def test_blocks_keep_within_the_budget(a5):
     """Steps are shared among blocks and rounded up; a budget below the number of blocks has no run."""
-    found = results(a5, ("llada:block_length=4",), range(1, 12))
-    (runs,) = [result.runs for name, result in found.items() if "block 4" in name]
+    by_sampler = results(a5, ("llada:block_length=4",), range(1, 12))
+    (runs,) = [result.runs for name, result in by_sampler.items() if "block 4" in name]
     blocks = 4
     assert [run.steps for run in runs] == list(range(blocks, 12))
     assert all(run.passes == run.steps // blocks * blocks for run in runs)
@@ -224,8 +224,8 @@ def test_a_wrong_predictor_is_not_right(a5):
             return np.roll(super().logits(canvas), 1, axis=1)
 
     shifted = replace(a5, predictor=Shifted(a5.predictor.model, a5.predictor.words))
-    found = sample(shifted.predictor, FastDllm(0.9), shifted.blank)
-    assert not a5.right(found).any()
+    sampled = sample(shifted.predictor, FastDllm(0.9), shifted.blank)
+    assert not a5.right(sampled).any()
 
 
 def test_a_planted_wrong_answer_of_the_oracle_is_seen(a5):

@@ -251,8 +251,8 @@ def test_fast_dllm(threshold, width):
             threshold=threshold,
         )
         theirs = (result[0] if isinstance(result, tuple) else result)[0].tolist()
-        found = sample(predictor, FastDllm(threshold, block_length=width), masks(predictor, 1, SLOTS))
-        assert found.sequences[0].tolist() == theirs
+        sampled = sample(predictor, FastDllm(threshold, block_length=width), masks(predictor, 1, SLOTS))
+        assert sampled.sequences[0].tolist() == theirs
 
 
 @pytest.mark.parametrize("alg", ["maskgit_plus", "topk_margin", "entropy"])
@@ -338,8 +338,8 @@ def test_remdm(same_numbers, variant, steps, eta):
         theirs = Diffusion(predictor)._sample(num_steps=steps)[0].tolist()
         chance = EverySlot(np.random.default_rng(seed), SYMBOLS)
         sampler = NoDraw(steps, variant, eta)
-        found = sample(predictor, sampler, masks(predictor, 1, SLOTS), chances=[chance])
-        assert found.sequences[0].tolist() == theirs, seed
+        sampled = sample(predictor, sampler, masks(predictor, 1, SLOTS), chances=[chance])
+        assert sampled.sequences[0].tolist() == theirs, seed
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.1, 1.0, 5.0])

@@ -96,7 +96,7 @@ class KernelScratch(KernelRecord):
     """Working memory for one row."""
 
     numbers = ()
-    arrays = ("H", "total", "change", "units", "head", "logits", "found", "exps")
+    arrays = ("H", "total", "change", "units", "head", "logits", "key_rows", "exps")
     narrow = frozenset({"H", "total", "change", "units", "head", "logits"})
 
 
@@ -147,7 +147,7 @@ def no_codes(weights: KernelWeights) -> KernelCodes:
 def allocate_scratch(weights: KernelWeights, rows: int) -> KernelScratch:
     """Return the arrays that the kernel writes to, for words of this number of rows."""
     widths = weights.structure
-    sizes = {"units": widths.hidden, "logits": widths.outputs, "found": rows, "exps": rows}
+    sizes = {"units": widths.hidden, "logits": widths.outputs, "key_rows": rows, "exps": rows}
     return KernelScratch(**{name: np.zeros(sizes.get(name, widths.width)) for name in KernelScratch.arrays})
 
 

@@ -3,7 +3,7 @@
    row r, token x      H = clip(embed[x] + pos[r])
    each head           q, k, v of the row; e_j = exp<q, k_j> for the keys j <= r that may have weight; their sum
    each MLP            the product is driven by the inputs that are not 0
-   logits              their argmax is the token of row r + 1, once the given tokens are used up
+   logits              their argmax is the token of row r + 1, after the input tokens
 
    A query is regular if it lies in the ranges of the proof (visible_keys.py) and each bit of its code is +c or -c; so
    is a key. A regular query has weight on no regular key of another code: it looks at the keys of its code, which are
@@ -44,7 +44,7 @@ typedef struct {
 
 typedef struct {
     i32 *H, *total, *change, *units, *head, *logits; /* units are 0 between two rows */
-    i64 *found, *exps;
+    i64 *key_rows, *exps;
 } Scratch;
 
 enum { DONE, SCANNED, NOTHING };
@@ -72,7 +72,7 @@ static void product(const i32 *x, i64 m, const Weights *w, i32 *result, i64 size
         if (x[k]) add_row(x[k], k, m, w, result);
 }
 
-/* the code of a query or a key over `count` bits, or -1 where it is irregular */
+/* the code of a query or a key over `count` bits, or -1 if it is irregular */
 static i64 code_of(const i32 *x, i64 width, i64 count, const i32 *within, const i32 *bits, i64 most) {
     if (count < 0) return -1;
     for (i64 j = 0; j < width; j++)
@@ -86,11 +86,11 @@ static i64 code_of(const i32 *x, i64 width, i64 count, const i32 *within, const 
     return code;
 }
 
-/* where a code stands in a hash table of (code, last row), or the free place for it */
+/* the index of a code in a hash table of (code, last row), or a free index for it */
 static i64 slot_of(const i64 *table, i64 slots, i64 code) {
-    i64 place = (i64)(((uint64_t)code * UINT64_C(11400714819323198485)) >> 20) & (slots - 1);
-    while (table[2 * place] != -1 && table[2 * place] != code) place = (place + 1) & (slots - 1);
-    return place;
+    i64 slot = (i64)(((uint64_t)code * UINT64_C(11400714819323198485)) >> 20) & (slots - 1);
+    while (table[2 * slot] != -1 && table[2 * slot] != code) slot = (slot + 1) & (slots - 1);
+    return slot;
 }
 
 static void enter(i64 h, i64 row, const Weights *w, Memory *m, const Codes *c) {
@@ -102,13 +102,13 @@ static void enter(i64 h, i64 row, const Weights *w, Memory *m, const Codes *c) {
         return;
     }
     i64 *table = m->table + 2 * h * m->slots;
-    i64 place = slot_of(table, m->slots, code);
-    m->before[h * m->rows + row] = table[2 * place] == code ? (i32)table[2 * place + 1] : -1;
-    table[2 * place] = code;
-    table[2 * place + 1] = row;
+    i64 slot = slot_of(table, m->slots, code);
+    m->before[h * m->rows + row] = table[2 * slot] == code ? (i32)table[2 * slot + 1] : -1;
+    table[2 * slot] = code;
+    table[2 * slot + 1] = row;
 }
 
-/* the index of the first rows, made anew */
+/* rebuild the index of the first rows */
 void enter_all(i64 rows, const Weights *w, Memory *m, const Codes *c) {
     for (i64 i = 0; i < 2 * w->heads * m->slots; i++) m->table[i] = -1;
     for (i64 h = 0; h < w->heads; h++) {
@@ -117,41 +117,42 @@ void enter_all(i64 rows, const Weights *w, Memory *m, const Codes *c) {
     }
 }
 
-/* the keys that a query may have weight on, in order: how many, and how many for want of a code */
-static i64 candidates(i64 h, i64 row, const Weights *w, const Memory *m, const Codes *c, i64 *found, i64 *wasted) {
+/* the keys that a query may have weight on, in order; returns their number, and adds to `wasted` those that are read
+   because the query or the key is irregular */
+static i64 candidates(i64 h, i64 row, const Weights *w, const Memory *m, const Codes *c, i64 *key_rows, i64 *wasted) {
     i64 width = w->head_width, count = 0;
     i64 code = code_of(m->queries + (h * m->recent + row % m->recent) * width, width, c->bits[h],
                        c->query_within + 2 * h * width, c->query_bits + 2 * h * c->most, c->most);
     if (code < 0) {
-        for (i64 j = 0; j <= row; j++) found[j] = j;
+        for (i64 j = 0; j <= row; j++) key_rows[j] = j;
         *wasted += row + 1;
         return row + 1;
     }
     const i64 *table = m->table + 2 * h * m->slots;
-    i64 place = slot_of(table, m->slots, code), irregulars = m->irregulars[h];
-    for (i64 j = table[2 * place] == code ? table[2 * place + 1] : -1; j >= 0; j = m->before[h * m->rows + j])
-        found[count++] = j;
+    i64 slot = slot_of(table, m->slots, code), irregulars = m->irregulars[h];
+    for (i64 j = table[2 * slot] == code ? table[2 * slot + 1] : -1; j >= 0; j = m->before[h * m->rows + j])
+        key_rows[count++] = j;
     for (i64 i = 0; i < count / 2; i++) {
-        i64 other = found[i];
-        found[i] = found[count - 1 - i];
-        found[count - 1 - i] = other;
+        i64 other = key_rows[i];
+        key_rows[i] = key_rows[count - 1 - i];
+        key_rows[count - 1 - i] = other;
     }
-    if (irregulars) { /* merge two rising lists from behind */
+    if (irregulars) { /* merge two increasing lists, from their ends */
         const i32 *irregular = m->irregular + h * m->rows;
         i64 i = count - 1, j = irregulars - 1;
         for (i64 k = count + irregulars - 1; j >= 0; k--)
-            found[k] = i >= 0 && found[i] > irregular[j] ? found[i--] : irregular[j--];
+            key_rows[k] = i >= 0 && key_rows[i] > irregular[j] ? key_rows[i--] : irregular[j--];
         *wasted += irregulars;
     }
     return count + irregulars;
 }
 
-/* add a head's output to the total; 0 where Z is 0 */
+/* add a head's output to the total; returns 0 if Z is 0 */
 static int attend(i64 h, i64 row, i64 count, const Weights *w, const Memory *m, Scratch *s) {
     i64 p = w->p, bound = w->bound, width = w->head_sizes[2 * h], columns = w->head_sizes[2 * h + 1], Z = 0;
     const i32 *query = m->queries + (h * m->recent + row % m->recent) * w->head_width;
     for (i64 i = 0; i < count; i++) {
-        const i32 *key = m->keys + (h * m->rows + s->found[i]) * w->head_width;
+        const i32 *key = m->keys + (h * m->rows + s->key_rows[i]) * w->head_width;
         i64 score = 0;
         for (i64 j = 0; j < width; j++) score = clip(score + multiply(query[j], key[j], p, bound), bound);
         s->exps[i] = w->exps[score + bound];
@@ -162,7 +163,7 @@ static int attend(i64 h, i64 row, i64 count, const Weights *w, const Memory *m, 
     for (i64 i = 0; i < count; i++) {
         if (!s->exps[i]) continue;
         i64 weight = clip(((s->exps[i] << (p + 1)) + Z - 1) / (2 * Z), bound);
-        const i32 *value = m->values + (h * m->rows + s->found[i]) * w->head_columns;
+        const i32 *value = m->values + (h * m->rows + s->key_rows[i]) * w->head_columns;
         for (i64 k = 0; k < columns; k++) s->head[k] = (i32)clip(s->head[k] + multiply(weight, value[k], p, bound), bound);
     }
     for (i64 k = 0; k < columns; k++) {
@@ -217,28 +218,28 @@ static i64 argmax(const Weights *w, Scratch *s) {
     return symbol;
 }
 
-/* Compute the rows from `first` to `last` - 1; tokens[0 .. given - 1] are known, and row r >= given - 1 writes the token
-   after it. Returns DONE; NOTHING where a row attends to nothing; or SCANNED with the next row, after more than
-   `budget` keys were looked at for want of a code: it may be time to learn another. */
-i64 advance(i64 *tokens, i64 *first, i64 given, i64 last, i64 budget, const Weights *w, Memory *m, const Codes *c,
+/* Compute the rows from `first` to `last` - 1; tokens[0 .. inputs - 1] are known, and row r >= inputs - 1 writes the
+   token after it. Returns DONE; NOTHING if a row attends to nothing; or SCANNED with the next row, after more than
+   `budget` keys were read without a code: codes should then be learned again. */
+i64 advance(i64 *tokens, i64 *first, i64 inputs, i64 last, i64 budget, const Weights *w, Memory *m, const Codes *c,
             Scratch *s) {
     i64 wasted = 0;
     for (i64 row = *first; row < last; row++) {
-        int asked = row >= given - 1;
+        int writes_token = row >= inputs - 1;
         embed(row, tokens[row], w, s->H);
         for (i64 layer = 0; layer < w->layers; layer++) {
             memset(s->total, 0, w->width * sizeof(i32));
             for (i64 h = w->first_head[layer]; h < w->first_head[layer + 1]; h++) {
                 project(h, row, w, m, s);
                 enter(h, row, w, m, c);
-                i64 count = candidates(h, row, w, m, c, s->found, &wasted);
+                i64 count = candidates(h, row, w, m, c, s->key_rows, &wasted);
                 if (!attend(h, row, count, w, m, s)) return NOTHING;
             }
-            if (layer >= w->last_head && !asked) break; /* no row reads what would come */
+            if (layer >= w->last_head && !writes_token) break; /* no row reads the rest */
             for (i64 k = 0; k < w->width; k++) s->H[k] = (i32)clip(s->H[k] + s->total[k], w->bound);
             mlp(layer, w, s);
         }
-        if (asked) tokens[row + 1] = argmax(w, s);
+        if (writes_token) tokens[row + 1] = argmax(w, s);
         if (wasted > budget) {
             *first = row + 1;
             return SCANNED;

@@ -338,28 +338,41 @@ def rope_form(
             for piece in _split_values(head, layout.head_dim)
         )
         built.append(_RopeLayer(heads, layer.mlp, beta, layer.source, layer.does))
-    hidden = HIDDEN_BLOCK * ceil(max(1, *(_units(layer.mlp) for layer in built)) / HIDDEN_BLOCK)
-    constant = added_column(wide, "constant")
-    head = np.zeros((len(wide.embed), layout.width))
-    head[:, constant] = NEVER
-    head[outputs] = wide.out * scale
-    head[outputs, constant] += wide.bias * scale
-    weights = RopeWeights(
-        embed=_as_float32(wide.embed),
-        layers=tuple(_tensors(layer, layout, hidden, constant) for layer in built),
-        norm=_as_float32(np.full(layout.width, GAIN)),
-        head=_as_float32(head),
-        heads=layout.heads,
-        theta=layout.theta,
-        epsilon=EPSILON,
-        max_rows=canvas.max_rows,
-        causal=real.causal,
-    )
+    weights = _rope_weights(wide, built, layout, outputs, scale=scale, max_rows=canvas.max_rows)
     real_layers = tuple(
         RealLayer(tuple(head for head, _ in layer.heads), layer.mlp, layer.source, False, layer.does) for layer in built
     )
     return RopeForm(
         weights, replace(wide, layers=real_layers), layout, np.pad(table, ((0, 0), (0, len(extra_columns))))
+    )
+
+
+def _rope_weights(
+    wide: RealTransformer,
+    layers: list[_RopeLayer],
+    layout: RopeLayout,
+    outputs: np.ndarray,
+    *,
+    scale: float,
+    max_rows: int,
+) -> RopeWeights:
+    """Return the tensors: the embedding, all layers, and a logit head that predicts only tokens of `outputs`."""
+    hidden = HIDDEN_BLOCK * ceil(max(1, *(_units(layer.mlp) for layer in layers)) / HIDDEN_BLOCK)
+    constant = added_column(wide, "constant")
+    head = np.zeros((len(wide.embed), layout.width))
+    head[:, constant] = NEVER
+    head[outputs] = wide.out * scale
+    head[outputs, constant] += wide.bias * scale
+    return RopeWeights(
+        embed=_as_float32(wide.embed),
+        layers=tuple(_tensors(layer, layout, hidden, constant) for layer in layers),
+        norm=_as_float32(np.full(layout.width, GAIN)),
+        head=_as_float32(head),
+        heads=layout.heads,
+        theta=layout.theta,
+        epsilon=EPSILON,
+        max_rows=max_rows,
+        causal=wide.causal,
     )
 
 

@@ -67,7 +67,7 @@ def token_names(model: Model, more: tuple[str, ...] = ()) -> TokenNames:
     names = list(model.vocabulary)
     for i, symbol in enumerate(names):
         if symbol not in model.input_symbols and len(symbol) == 1 and any(symbol in char_class for char_class in typed):
-            names[i] = _free(f"[{symbol}]", names)  # this character stands for its class
+            names[i] = _free(f"[{symbol}]", names)  # this character names its class
     for char_class in typed:
         names[model.token[char_class.symbol]] = char_class.first_not_in(set(names) - {char_class.symbol})
     special: dict[str, str] = {}

@@ -23,13 +23,13 @@ _TOKEN = re.compile(r"\s*(?:(?P<operand>[^\W\d]\w*|[0-9]+)|(?P<mark>[-+*()]))", 
 
 @dataclass(frozen=True)
 class ArithmeticOperation:
-    """An operator, its index among the symbols (`place`), its column in the text, and the nodes that it reads.
+    """An operator, its index among the symbols, its column in the text, and the nodes that it reads.
 
     Nodes are the operands from left to right, then the operations. An operation on two operands has height 1.
     """
 
     symbol: str
-    place: int
+    index: int
     column: int
     left: int
     right: int

@@ -107,7 +107,7 @@ def compact_plan(shape: ExpressionShape) -> ExpressionPlan:
     order = sorted(range(len(shape.operations)), key=lambda k: (shape.operations[k].height, k))
     row_of |= {len(shape.operands) + k: length + index for index, k in enumerate(order)}
     operations = [shape.operations[k] for k in order]
-    sources = [(row_of[x.left], x.place, row_of[x.right]) for x in operations]
+    sources = [(row_of[x.left], x.index, row_of[x.right]) for x in operations]
     return _plan(length, sources, [x.height - 1 for x in operations])
 
 
@@ -116,14 +116,14 @@ class _Written:
     """A symbol of a partly evaluated expression, the row that holds it, and the three rows that this row reads."""
 
     symbol: str | None  # None for a number
-    operator_place: int  # the position in the input; -1 for a result
+    operator_index: int  # the position in the input; -1 for a result
     row: int
     reads: tuple[int, int, int]
 
 
 def figure_plan(shape: ExpressionShape) -> ExpressionPlan:
     """Return the plan in which every step writes the whole remaining expression."""
-    height_at = {operation.place: operation.height for operation in shape.operations}
+    height_at = {operation.index: operation.height for operation in shape.operations}
     text = [_Written(symbol, i, i, (i, i, i)) for i, symbol in enumerate(shape.symbols)]
     sources: list[tuple[int, int, int]] = []
     steps: list[int] = []
@@ -143,7 +143,7 @@ def _reduced(text: list[_Written], height_at: dict[int, int], height: int) -> li
     reduced: list[_Written] = []
     rest = iter(text)
     for item in rest:
-        if height_at.get(item.operator_place) == height:
+        if height_at.get(item.operator_index) == height:
             left, right = reduced.pop(), next(rest)
             assert left.symbol is None is right.symbol, "an operation of the next height is between numbers"
             reduced.append(_Written(None, -1, -1, (left.row, item.row, right.row)))

@@ -1,5 +1,6 @@
 """Gadget lemmas for every width: each holds, each wrong variant is refuted, closures agree with brute force."""
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from unmask.verification.lengths import obligations
 from .by_force import least_wrong_width
 
 ROOT = Path(__file__).parents[3]
-VARIANTS = [(one, variant) for one in LEMMAS for variant in one.variants]
+VARIANTS = [(gadget_lemma, variant) for gadget_lemma in LEMMAS for variant in gadget_lemma.variants]
 
 
 # The core
@@ -61,19 +62,19 @@ def test_a_closure_without_end_decides_nothing(monkeypatch):
 # Every lemma, every variant
 
 
-@pytest.mark.parametrize("one", LEMMAS, ids=lambda one: one.name)
-def test_every_lemma_holds_from_its_least_precision_on(one):
-    result = decided_lemma(one.name)
-    assert result.least == one.least
-    assert result.holds == tuple(range(one.least, 5))
+@pytest.mark.parametrize("gadget_lemma", LEMMAS, ids=lambda gadget_lemma: gadget_lemma.name)
+def test_every_lemma_holds_from_its_least_precision_on(gadget_lemma):
+    result = decided_lemma(gadget_lemma.name)
+    assert result.least == gadget_lemma.least
+    assert result.holds == tuple(range(gadget_lemma.least, 5))
     assert result.states > 0
     assert "proved for every width" in result.method
     assert result.to_json()["holds"] == list(result.holds)
 
 
-@pytest.mark.parametrize(("one", "variant"), VARIANTS, ids=lambda v: v.name)
-def test_every_wrong_variant_is_refuted_by_the_reference_engine(one, variant):
-    result = refutation(one, variant, most=3)
+@pytest.mark.parametrize(("gadget_lemma", "variant"), VARIANTS, ids=lambda v: v.name)
+def test_every_wrong_variant_is_refuted_by_the_reference_engine(gadget_lemma, variant):
+    result = refutation(gadget_lemma, variant, most=3)
     assert result.fails
     assert "engine" in result.replayed
 
@@ -86,9 +87,9 @@ def test_the_textbook_and_fails_at_exactly_2_to_the_p_inputs():
 
 def test_the_page_shows_what_is_decided():
     text = (ROOT / "docs" / "reference" / "gadgets.md").read_text(encoding="utf-8")
-    for one in LEMMAS:
-        result = decided_lemma(one.name)
-        assert f"| {one.name} | {one.statement} | {one.least} |" in text
+    for gadget_lemma in LEMMAS:
+        result = decided_lemma(gadget_lemma.name)
+        assert f"| {gadget_lemma.name} | {gadget_lemma.statement} | {gadget_lemma.least} |" in text
         for wrong in result.refutations:
             assert f"| p = {wrong.p}: {wrong.counterexample} | {wrong.replayed} |" in text
 
@@ -100,22 +101,22 @@ def test_the_page_is_generated():
 
 
 def test_a_lemma_that_fails_says_where():
-    one = BY_NAME["FOCUS, two copies"]
-    wrong = type(one)("FOCUS", "", "", one.decide, least=1)
+    gadget_lemma = BY_NAME["FOCUS, two copies"]
+    wrong = type(gadget_lemma)("FOCUS", "", "", gadget_lemma.decide, least=1)
     with pytest.raises(LemmaRefuted, match="should hold from p = 1 on; at p = 1: bits differ"):
         evidence(wrong, most=2)
-    late = type(one)("FOCUS", "", "", one.decide, least=3)
+    late = type(gadget_lemma)("FOCUS", "", "", gadget_lemma.decide, least=3)
     with pytest.raises(LemmaRefuted, match="at p = 2: it holds"):
         evidence(late, most=3)
 
 
 def test_a_counterexample_that_the_engine_does_not_confirm_does_not_count():
     claimed = LemmaOutcome(1, 1, "somewhere", score_lemmas.Replayed("the engine is right", False))
-    one = BY_NAME["NOR"]
+    gadget_lemma = BY_NAME["NOR"]
     with pytest.raises(LemmaRefuted, match="does not confirm"):
-        refutation(one, type(one.variants[0])("imagined", lambda _: claimed), most=1)
+        refutation(gadget_lemma, type(gadget_lemma.variants[0])("imagined", lambda _: claimed), most=1)
     with pytest.raises(LemmaRefuted, match="no counterexample"):
-        refutation(one, type(one.variants[0])("right", one.decide), most=2)
+        refutation(gadget_lemma, type(gadget_lemma.variants[0])("right", gadget_lemma.decide), most=2)
 
 
 def test_items_of_the_paper_cite_lemmas():
@@ -441,9 +442,9 @@ SABOTAGE = [
 def test_sabotaged_weights_are_refuted(monkeypatch, name, old, new):
     for module in (lemma_module, score_lemmas, mlp_lemmas, softmax_lemmas):
         monkeypatch.setattr(module, "assemble", _with(old, new))
-    one = BY_NAME[name]
+    gadget_lemma = BY_NAME[name]
     with pytest.raises((LemmaRefuted, NotRepeated)):
-        evidence(type(one)(one.name, one.statement, one.code, one.decide, least=one.least), most=3)
+        evidence(replace(gadget_lemma, variants=()), most=3)
 
 
 def test_every_lemma_of_weights_is_sabotaged():
