@@ -1,5 +1,7 @@
 """An export that decides differently from F_p is refused: each repair is needed, each mutation is noticed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,14 @@ def test_scores_of_a_stock_form_are_sharper(monkeypatch):
     monkeypatch.setattr("unmask.export.real_transformer.score_scale", lambda _: 1)
     with pytest.raises(ExportDisagreement, match="the ALBERT form of the model disagrees with F_2"):
         export_files(model, "albert")
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_slots_that_are_chosen_by_a_tie(k):
+    """A topk model that writes a fixed number of slots; ready slots have equal confidence, and the lowest one wins."""
+    model = replace(compile_problem("(a|b)*abb", "topk", length=4), k=k)
+    with pytest.raises(ExportDisagreement, match=f"ties of F_2 determine the {k} most confident slots"):
+        export_files(model, "bert")
 
 
 @pytest.mark.parametrize("form", ["bert", "torch", "onnx"])

@@ -142,12 +142,12 @@ def unmask(*arguments, stdin):
 def test_the_command_prints_the_same_lines(tmp_path):
     folder = str(save_model(compile_problem("(a|b)*abb", "mdm", length=5), tmp_path / "model"))
     words = "\n".join(["ababb", "aabbb", "abb", "bbabb", "ab?bb"]) + "\n"
-    by_tables = unmask("run", folder, "-", "--tables", given=words)
+    by_tables = unmask("run", folder, "-", "--tables", stdin=words)
     assert by_tables.returncode == 2
     lines = by_tables.stdout.splitlines()
     assert [line.split(":")[0] for line in lines] == ["accepted", "rejected", "error", "accepted", "rejected"]
     documents = [
-        [json.loads(line) for line in unmask("run", folder, "-", "--json", *flags, given=words).stdout.splitlines()]
+        [json.loads(line) for line in unmask("run", folder, "-", "--json", *flags, stdin=words).stdout.splitlines()]
         for flags in (("--no-canvas", "--tables"), ("--no-canvas", "--no-tables"))
     ]
     for looked_up, computed in zip(*documents, strict=True):
