@@ -37,7 +37,7 @@ Values = Mapping[str, Number]
 Result = TypeVar("Result")
 
 BITS = 62
-LARGEST = (1 << BITS) - 1
+LARGEST_INTEGER = (1 << BITS) - 1
 """The largest absolute value that an expression may have when it is evaluated. Arrays of numbers have 64 bits."""
 LOGARITHM_BITS = 40
 """The largest number of bits of an operand of `power_of_two_below` and `log2_above`."""
@@ -261,7 +261,7 @@ def as_expression(value: Expression | int) -> Expression:
             hint = "an index is a formula, not the value of a slot; to search for a position, read over a range"
         value_text = shown_value(value, repr if isinstance(value, str) else str)
         raise ProblemError(f"an index expression is made of whole numbers, N and indices, not of {value_text}; {hint}")
-    if abs(int(value)) > LARGEST:
+    if abs(int(value)) > LARGEST_INTEGER:
         raise ProblemError(
             f"{shown_value(int(value))} needs more than {BITS} bits, and positions are computed with 64 bits; "
             "use a smaller number"
@@ -408,7 +408,7 @@ def _evaluator(node: Expression, parts: list[Evaluator]) -> Evaluator:
 
     def computed(values: Values) -> Number:
         value = compute(node, *[operand(values) for operand in parts])
-        if not isinstance(value, np.ndarray) and abs(value) > LARGEST:
+        if not isinstance(value, np.ndarray) and abs(value) > LARGEST_INTEGER:
             raise _too_large(node)
         return value
 
@@ -430,7 +430,7 @@ def _divided(operation: Callable[[Any, Any], Any], a: Number, b: Number) -> Numb
 def _power(of: Expression, exponent: Number) -> Number:
     if isinstance(exponent, np.ndarray):
         return 1 << np.maximum(exponent, 0)
-    if exponent > LARGEST.bit_length():
+    if exponent > LARGEST_INTEGER.bit_length():
         raise _too_large(of)
     return 1 << max(exponent, 0)
 

@@ -51,7 +51,7 @@ DEFAULT_MEMORY = 4 << 30
 """Bytes that a command may take unless --limit gives another number."""
 
 SECOND = 1_000_000_000
-LONGEST = 10**9
+LONGEST_TIMEOUT = 10**9
 """Seconds (31 years): the latest deadline. Larger numbers overflow the clocks of some systems."""
 MEASURE_EVERY = SECOND // 50
 Item = TypeVar("Item")
@@ -91,7 +91,7 @@ class Budget:
         outer = _current.get()
         self._start = monotonic_ns()
         if self.seconds is not None:
-            self._deadline = self._start + int(min(self.seconds, LONGEST) * SECOND)
+            self._deadline = self._start + int(min(self.seconds, LONGEST_TIMEOUT) * SECOND)
         if outer._deadline is not None:
             self._deadline = min(outer._deadline, self._deadline or outer._deadline)
         self._before = resident()

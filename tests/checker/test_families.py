@@ -171,7 +171,7 @@ def test_a_solver_without_end_is_ended(monkeypatch, command, answer_start):
     monkeypatch.setattr(family_positions, "PATIENCE", 0.2)
     answer = family_positions.solver_named(command)("(check-sat)\n")
     assert answer.startswith(answer_start)
-    assert len(answer) <= family_positions.LONGEST + 10
+    assert len(answer) <= family_positions.LONGEST_ANSWER + 10
     assert (answer == "unsat") == (command == "echo unsat")
 
 

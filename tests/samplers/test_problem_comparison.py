@@ -163,9 +163,9 @@ def test_what_a_gate_reads_is_its_operands(tmp_path):
 
 def test_reads_do_not_depend_on_how_many_words_are_held_at_once(a5, monkeypatch):
     whole = dependencies(a5)
-    monkeypatch.setattr("unmask.samplers.problem_subject.LARGEST", 5 * a5.predictor.model.rows**2)
+    monkeypatch.setattr("unmask.samplers.problem_subject.MOST_ATTENTION_ENTRIES", 5 * a5.predictor.model.rows**2)
     assert (dependencies(a5) == whole).all()
-    monkeypatch.setattr("unmask.samplers.problem_subject.LARGEST", 1)
+    monkeypatch.setattr("unmask.samplers.problem_subject.MOST_ATTENTION_ENTRIES", 1)
     assert dependencies(a5) is None
     run = results(a5, ("eb",), ())["eb gamma 0.1"].runs[0]
     assert run.order_violated is None

@@ -9,7 +9,7 @@ import pytest
 from samplers.by_formula import Mixed, confident
 from unmask.errors import UnmaskError
 from unmask.limits import Budget
-from unmask.samplers.rule_interface import LARGEST, SMALLEST, SamplerError
+from unmask.samplers.rule_interface import LARGEST_NUMBER, SMALLEST_NUMBER, SamplerError
 from unmask.samplers.sampler_names import NOT_TYPED, PLANNED, RULES, parse_sampler
 from unmask.samplers.sampling_loop import Write, masks, sample
 from unmask.samplers.write_once_rules import FastDllm, Llada
@@ -123,7 +123,7 @@ def test_the_command_says_so_once(value, unmask):
 
 @pytest.mark.parametrize(("name", "parameter", "is_float"), PARAMETERS)
 def test_the_ends_of_a_range_run_without_a_warning(name, parameter, is_float, unmask):
-    least, most = (SMALLEST, LARGEST) if is_float else (1, 50)
+    least, most = (SMALLEST_NUMBER, LARGEST_NUMBER) if is_float else (1, 50)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for value in (0, least, most) if is_float else (least, most):

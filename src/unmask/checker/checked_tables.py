@@ -17,7 +17,7 @@ from unmask.weights.matrices import Matrix
 from unmask.weights.model import Model
 from unmask.weights.transformer import Head, Mlp
 
-MOST = 1 << 18
+MOST_ASSIGNMENTS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ class VariableNetwork:
         self._tick()
         basis = tuple(sorted(self._independent({v for table in tables for v in table.variables})))
         sizes = [self.sizes[v] for v in basis]
-        if prod(sizes) > MOST:
+        if prod(sizes) > MOST_ASSIGNMENTS:
             raise Refused(f"a row reads {prod(sizes):,} combinations, more than the checker supports")
         values = self._assignments(basis)
         rows = (table.table[tuple(self._value(v, values) for v in table.variables)] for table in tables)

@@ -32,9 +32,9 @@ from unmask.numerics.arithmetic import Precision
 from unmask.weights.model import Model
 from unmask.weights.storage import load
 
-NAMES = {"mdm": ["planner", "predictor"], "smdm": ["planner", "predictor"]}
-LEAST = {"cot": 1}
-HEADS = {"plt": 4, "cot": 1}
+TRANSFORMER_NAMES = {"mdm": ["planner", "predictor"], "smdm": ["planner", "predictor"]}
+LEAST_LENGTHS = {"cot": 1}  # other kinds: 2
+HEAD_COUNTS = {"plt": 4, "cot": 1}  # per transformer; other kinds: 2
 
 
 class FamilyCheck:
@@ -42,8 +42,9 @@ class FamilyCheck:
 
     def __init__(self, claimed: family_form.FamilyCertificate) -> None:
         self.claimed, self.precision, kind = claimed, Precision(claimed.precision), claimed.kind
-        need(claimed.least == LEAST.get(kind, 2), f"the family of a {kind} does not start at N = {LEAST.get(kind, 2)}")
-        names = NAMES.get(kind, ["model"])
+        least = LEAST_LENGTHS.get(kind, 2)
+        need(claimed.least == least, f"the family of a {kind} does not start at N = {least}")
+        names = TRANSFORMER_NAMES.get(kind, ["model"])
         by_name = (claimed.programs, claimed.proof.scores, claimed.proof.flags)
         need(all([*fields] == names for fields in by_name), f"the transformers are not {' and '.join(names)}, in order")
         self.questions = SolverQuestions(claimed.least)
@@ -68,7 +69,10 @@ class FamilyCheck:
         check_copying(self.precision)
         family_positions.ask_frame(self.questions, kind, claimed.frame, claimed.programs)
         reads = {name: [*self._heads(name, program)] for name, program in claimed.programs.items()}
-        need(all(len(heads) == HEADS.get(kind, 2) for heads in reads.values()), "the number of heads is not the kind's")
+        need(
+            all(len(heads) == HEAD_COUNTS.get(kind, 2) for heads in reads.values()),
+            "the number of heads is not the kind's",
+        )
         family_positions.ask_layout(self.questions, kind, reads)
         regions = [*family_positions.REGIONS[family_positions.layout_of(kind)]]
         for name, program in claimed.programs.items():

@@ -46,7 +46,7 @@ OPERANDS = {"pos": 1, "power of two below": 1, "log2 above": 1, "if": 3, "mod": 
 OPERANDS |= dict.fromkeys((*ARITHMETIC, *COMPARED), 2)
 COMMUTATIVE = ("+", "·", "=")
 OF_LENGTH = {"power of two below": "K", "log2 above": "T"}
-MOST = 1 << 40
+LARGEST_CONSTANT = 1 << 40
 DEEPEST = 100
 
 
@@ -56,7 +56,7 @@ def check_formula(formula: Any, depth: int = 0) -> None:
     if isinstance(formula, str):
         need(formula in ("n", "N"), f"{formula!r} is not a variable of a formula")
     elif type(formula) is int:
-        need(abs(formula) < MOST, "a number in a formula is too large")
+        need(abs(formula) < LARGEST_CONSTANT, "a number in a formula is too large")
     else:
         need(isinstance(formula, list) and bool(formula) and isinstance(formula[0], str), "this is not a formula")
         operator, *operands = formula

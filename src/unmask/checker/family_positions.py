@@ -257,7 +257,7 @@ Solver = Callable[[str], str]
 """A question → sat, unsat, or anything else."""
 
 PATIENCE = 60  # seconds for one question
-LONGEST = 200  # bytes of an answer that are read
+LONGEST_ANSWER = 200  # bytes of an answer that are read
 
 
 def solver_named(command: str | None = None) -> Solver | None:
@@ -305,10 +305,10 @@ def _answer_of(process: subprocess.Popen[bytes]) -> str:
     clock.start()
     try:
         with process.stdout:
-            output = process.stdout.read(LONGEST + 1)
+            output = process.stdout.read(LONGEST_ANSWER + 1)
     finally:
         clock.cancel()
         process.kill()
         process.wait()
     answer = output.decode(errors="replace").strip()
-    return f"{answer} …" if len(output) > LONGEST else answer or "no answer"
+    return f"{answer} …" if len(output) > LONGEST_ANSWER else answer or "no answer"

@@ -30,7 +30,7 @@ from unmask.weights.matrices import Matrix, PositionTable
 from unmask.weights.transformer import Transformer
 
 RECENT = 512  # the number of queries that are kept for learning codes
-LARGEST = 1 << 28  # the number of stored values of earlier rows: 1 GB
+MOST_STORED_VALUES = 1 << 28  # the number of stored values of earlier rows: 1 GB
 MOST_BITS = 62
 
 
@@ -113,7 +113,7 @@ def kernel_weights(transformer: Transformer) -> KernelWeights:
 def allocate_memory(weights: KernelWeights, rows: int) -> KernelMemory | None:
     """Allocate arrays for this number of rows, or return None if they would be too large."""
     sizes = weights.structure
-    if sizes.heads * rows * (sizes.head_width + sizes.head_columns + 8) > LARGEST:
+    if sizes.heads * rows * (sizes.head_width + sizes.head_columns + 8) > MOST_STORED_VALUES:
         return None
     slots = 1 << (2 * rows).bit_length()
     return KernelMemory(

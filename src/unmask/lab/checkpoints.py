@@ -52,7 +52,7 @@ class TrainingProgress(msgspec.Struct, frozen=True):
 CONFIG, CHECKPOINT, WEIGHTS, RESULT = "config.json", "checkpoint.safetensors", "model.safetensors", "result.json"
 WEIGHTS_OF = "weights."  # prefix of their names in a checkpoint
 MOMENTS = ("exp_avg", "exp_avg_sq")
-LARGEST = 1 << 30  # most bytes of weights
+LARGEST_WEIGHTS = 1 << 30  # most bytes of weights
 EARLIER = {
     CONFIG: re.compile(rb"(?!)"),  # never replaced
     CHECKPOINT: re.compile(rb'[\s\S]{8}\{"__metadata__":\{[^\0]{0,9000}"progress":"'),
@@ -189,7 +189,7 @@ def _without_prefix(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, 
 
 
 def _tensors(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
-    check_file(path, str(path), most=LARGEST, error=FolderError)
+    check_file(path, str(path), most=LARGEST_WEIGHTS, error=FolderError)
     try:
         with safetensors.safe_open(path, "pt") as file:
             check_distinct_names(path)

@@ -49,7 +49,7 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     aux: Annotated[bool, must_be("true or false")] = False
 
 
-LARGEST = 1 << 20  # bytes of a config
+LARGEST_CONFIG = 1 << 20  # bytes of a config
 LARGEST_SEED = 1 << 32
 Objective = Literal["canvas", "masking", "masking-uniform", "masking-1/t"]
 Supervision = Literal["each", "end", "tokens"]
@@ -144,7 +144,7 @@ def run_config_of(document: Any, *, name: str = "a config of the lab") -> Config
 
 
 def read_run_config(path: Path) -> Config:
-    content = read_file(path, str(path), most=LARGEST, error=LabError)
+    content = read_file(path, str(path), most=LARGEST_CONFIG, error=LabError)
     try:
         document = json.loads(content, object_pairs_hook=distinct_keys(LabError, f" in {path}"))
     except (ValueError, RecursionError):

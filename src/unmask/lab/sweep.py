@@ -25,7 +25,7 @@ from unmask.lab.settings import LabError
 
 
 FORMAT = "unmask-lab/1"
-LARGEST = 1 << 28
+LARGEST_RECORD = 1 << 28  # bytes of the file of a cell, or of all cells
 CELLS, RUNS, ALL = "cells", "runs", "results.json"
 EARLIER_RECORD = re.compile(rb'\{"key": "')
 EARLIER_RESULTS = re.compile(rb'\{"format": "unmask-lab/')
@@ -86,7 +86,9 @@ class Results:
 def _record(path: Path) -> dict[str, Any]:
     """Return the content of the file of a cell."""
     try:
-        record = parse_json(read_file(path, str(path), most=LARGEST, error=LabError), str(path), error=DamagedRecord)
+        record = parse_json(
+            read_file(path, str(path), most=LARGEST_RECORD, error=LabError), str(path), error=DamagedRecord
+        )
     except DamagedRecord:
         record = None
     if not is_record(record):
@@ -105,7 +107,7 @@ def is_record(record: Any) -> TypeGuard[dict[str, Any]]:
 
 def read_results(path: Path) -> list[dict[str, Any]]:
     """Return the cells of a results.json."""
-    document = parse_json(read_file(path, str(path), most=LARGEST, error=LabError), str(path), error=LabError)
+    document = parse_json(read_file(path, str(path), most=LARGEST_RECORD, error=LabError), str(path), error=LabError)
     if (
         not isinstance(document, dict)
         or document.get("format") != FORMAT

@@ -35,7 +35,7 @@ OF_PROGRAMS: dict[str, Callable[[ProgramSource, int], TaskLayout]] = {
 PROGRAM = "program:"
 FACTORS = 2  # factors of a step; a chain and a scan may have more
 WIDER = ("cot", "scan")
-LONGEST = 1024
+LONGEST_WORD = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +58,8 @@ class LabTask:
         program: ProgramProblem | None = None,
     ) -> "LabTask":
         """Return a task. A program is code, so its name is not enough: it must be passed in."""
-        if not 1 < length <= LONGEST:
-            raise ProblemError(f"the lab trains on lengths from 2 to {LONGEST:,}, not {length}; change the length")
+        if not 1 < length <= LONGEST_WORD:
+            raise ProblemError(f"the lab trains on lengths from 2 to {LONGEST_WORD:,}, not {length}; change the length")
         if problem.startswith(PROGRAM):
             return cls._of_program(problem, length, framework, factors, program)
         if framework not in FRAMEWORKS:

@@ -19,7 +19,8 @@ from typing import SupportsInt
 
 import numpy as np
 
-LARGEST = 8
+LARGEST_PRECISION = 8
+"""The largest p of F_p."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Precision:
     p: int
 
     def __post_init__(self) -> None:
-        if type(self.p) is not int or not 1 <= self.p <= LARGEST:
-            raise ValueError(f"the precision must be an integer from 1 to {LARGEST}, not {self.p!r}")
+        if type(self.p) is not int or not 1 <= self.p <= LARGEST_PRECISION:
+            raise ValueError(f"the precision must be an integer from 1 to {LARGEST_PRECISION}, not {self.p!r}")
 
     @property
     def one(self) -> int:

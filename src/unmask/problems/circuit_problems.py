@@ -102,7 +102,7 @@ def _circuit_from_file(prefix: str, path: str, read: Callable[[str], Circuit]) -
 # family:NAME: a problem for words of every length.
 
 
-LONGEST = 4096
+LONGEST_FAMILY_WORD = 4096
 
 
 @dataclass(frozen=True)
@@ -124,13 +124,13 @@ class FamilyProblem(Problem):
         return FAMILIES[self.family].letters
 
     def has_length(self, length: int) -> bool:
-        return FAMILIES[self.family].fits(length) and length <= LONGEST
+        return FAMILIES[self.family].fits(length) and length <= LONGEST_FAMILY_WORD
 
     def check_length(self, length: int) -> None:
         """Raise ProblemError if no word has this length."""
         if not self.has_length(length):
             lengths = FAMILIES[self.family].lengths
-            raise ProblemError(f"{self.name} has words of length {lengths}, up to {LONGEST}, not {length}")
+            raise ProblemError(f"{self.name} has words of length {lengths}, up to {LONGEST_FAMILY_WORD}, not {length}")
 
     def outputs(self, length: int) -> int:
         self.check_length(length)

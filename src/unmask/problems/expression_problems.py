@@ -18,7 +18,7 @@ import numpy as np
 
 from unmask.errors import ProblemError, TooLarge, shortened
 from unmask.problems.expression_shapes import (
-    LARGEST,
+    LARGEST_VALUE,
     MOST_VALUES,
     PUNCTUATION,
     ExpressionShape,
@@ -186,8 +186,8 @@ def _range(bounds: Sequence[str | None]) -> Range | None:
     low, high = bounds
     if low is None or high is None:
         return None
-    if max(len(low), len(high)) > 12 or max(abs(int(low)), abs(int(high))) > LARGEST:
-        raise ProblemError(f"the range {shortened(low)}..{shortened(high)} exceeds ±{LARGEST:,}; narrow it")
+    if max(len(low), len(high)) > 12 or max(abs(int(low)), abs(int(high))) > LARGEST_VALUE:
+        raise ProblemError(f"the range {shortened(low)}..{shortened(high)} exceeds ±{LARGEST_VALUE:,}; narrow it")
     if int(low) > int(high):
         raise ProblemError(f"the range {low}..{high} is empty; write the smaller number first")
     return int(low), int(high)

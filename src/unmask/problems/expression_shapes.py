@@ -181,7 +181,8 @@ def _syntax_error(reason: str, text: str) -> ProblemError:
 
 
 Range = tuple[int, int]
-LARGEST = 10**9
+LARGEST_VALUE = 10**9
+"""The largest absolute value of an operand or a result."""
 MOST_VALUES = 4096
 MOST_PAIRS = 1_000_000
 
@@ -207,8 +208,8 @@ def value_sets(shape: ExpressionShape, operands: Range, within: Range | None = N
                 f"the {operation.symbol} at column {operation.column} of the expression can give {reached}, outside of "
                 f"{within[0]}..{within[1]}; widen `within` or narrow the operands with `in`"
             )
-        if max(-low, high) > LARGEST:
-            raise _too_many(operation, f"values beyond ±{LARGEST:,}")
+        if max(-low, high) > LARGEST_VALUE:
+            raise _too_many(operation, f"values beyond ±{LARGEST_VALUE:,}")
         if values.size > MOST_VALUES:
             raise _too_many(operation, f"{values.size:,} values, more than {MOST_VALUES:,}")
         sets.append(values)

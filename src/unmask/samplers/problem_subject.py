@@ -194,17 +194,17 @@ def _distinct(words: Iterable[str]) -> Iterator[str]:
 
 
 WEIGHTS = re.compile(r"layers\.(\d+)\.heads\.\d+\.weights")
-LARGEST = 1 << 25  # attention entries in memory at once
-LARGEST_ANSWER = 1 << 29
+MOST_ATTENTION_ENTRIES = 1 << 25  # in memory at once
+MOST_DEPENDENCY_ENTRIES = 1 << 29  # of the result, for all words
 
 
 def dependencies(subject: Subject) -> np.ndarray | None:
     """Return which slot reads which, [batch, slot, slot that it reads]; None if that does not fit into memory."""
     full, planner_run = subject.predictor, subject.own
     rows = full.model.rows
-    if rows * rows > LARGEST or len(subject.words) * subject.slots**2 > LARGEST_ANSWER:
+    if rows * rows > MOST_ATTENTION_ENTRIES or len(subject.words) * subject.slots**2 > MOST_DEPENDENCY_ENTRIES:
         return None
-    words_at_once = max(1, LARGEST // (rows * rows))
+    words_at_once = max(1, MOST_ATTENTION_ENTRIES // (rows * rows))
     chunks = []
     for first in range(0, len(subject.words), words_at_once):
         chunk = slice(first, first + words_at_once)
@@ -248,7 +248,7 @@ def reads(predictor: CompiledPredictor, canvas: np.ndarray) -> tuple[np.ndarray,
 # Order: how far a sampler's order is from one that waits for its operands, and its first wrong write.
 
 
-MOST_NAMED = 2
+MOST_LISTED_SLOTS = 2
 
 
 @dataclass(frozen=True)
@@ -321,7 +321,9 @@ class Order:
             missing = np.flatnonzero(self.depends[row, write.slot] & (before == mask))
             nearest = [t for t in missing.tolist() if not self.depends[row, missing, t].any()]
             if nearest:
-                listed = ", ".join(map(str, nearest[:MOST_NAMED])) + (" …" if len(nearest) > MOST_NAMED else "")
+                listed = ", ".join(map(str, nearest[:MOST_LISTED_SLOTS])) + (
+                    " …" if len(nearest) > MOST_LISTED_SLOTS else ""
+                )
                 subject, verb = ("slots", "were") if len(nearest) > 1 else ("slot", "was")
                 return f"slot {write.slot} written while {subject} {listed} {verb} masked"
         extra = np.flatnonzero((truth == mask) & (before != mask))

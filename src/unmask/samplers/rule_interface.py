@@ -21,8 +21,9 @@ from unmask.numerics.array_types import Float, Int
 # Parameters of samplers, checked when one is made.
 
 
-MOST = 100_000  # largest number of steps, of slots of a block, and of slots, because a plan may list all passes
-SMALLEST, LARGEST = 1e-6, 1e6
+LARGEST_COUNT = 100_000
+"""The largest number of steps, of slots, and of slots of a block: a plan may list all passes."""
+SMALLEST_NUMBER, LARGEST_NUMBER = 1e-6, 1e6
 """The range of temperatures and factors."""
 
 
@@ -31,20 +32,23 @@ class SamplerError(UnmaskError):
 
 
 def check_count(sampler: str, name: str, value: int | None, least: int = 1) -> None:
-    """Raise if a parameter is not an integer from `least` to MOST; None is allowed."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST):
+    """Raise if a parameter is not an integer from `least` to LARGEST_COUNT; None is allowed."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST_COUNT:
         text = shortened(repr(value))
-        raise SamplerError(f"{name} of {sampler} must be an integer from {least} to {MOST:,}, not {text}")
+        raise SamplerError(f"{name} of {sampler} must be an integer from {least} to {LARGEST_COUNT:,}, not {text}")
 
 
-def check_number(sampler: str, name: str, value: float | None, most: float = LARGEST) -> None:
-    """Raise unless the value is 0 or a number from SMALLEST to `most`, so that no division and no product overflows."""
+def check_number(sampler: str, name: str, value: float | None, most: float = LARGEST_NUMBER) -> None:
+    """Raise unless the value is 0 or from SMALLEST_NUMBER to `most`, so that no division and no product overflows."""
     if value is None:
         return
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not (value == 0 or SMALLEST <= value <= most):  # nan is not in any range
+    if not is_number or not (value == 0 or SMALLEST_NUMBER <= value <= most):  # nan is not in any range
+        text = shortened(repr(value))
         raise SamplerError(
-            f"{name} of {sampler} must be 0 or a number from {SMALLEST:f} to {most:,.10g}, not {shortened(repr(value))}"
+            f"{name} of {sampler} must be 0 or a number from {SMALLEST_NUMBER:f} to {most:,.10g}, not {text}"
         )
 
 

@@ -26,7 +26,7 @@ INPUTS = ("a", "b")
 ALL_WORDS = 1024
 SOME_WORDS = 256
 ATTEMPTS = 2000
-LONGEST = 64
+LONGEST_RANDOM_WORD = 64
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ def random_model(
     """The random model of a seed. `padding` is for diffusion and looped kinds; other kinds derive it from steps."""
     if not 0 <= seed < 1 << 64:
         raise UnmaskError(f"the seed of a random model must lie in 0 … 2^64 - 1, not {seed}")
-    if not 0 <= length <= LONGEST:
-        raise TooLarge(f"random models read words of length 0 … {LONGEST}, not {length}")
+    if not 0 <= length <= LONGEST_RANDOM_WORD:
+        raise TooLarge(f"random models read words of length 0 … {LONGEST_RANDOM_WORD}, not {length}")
     for attempt in range(ATTEMPTS):
         draws = Draws(seed, KINDS.index(kind), length, precision, attempt)
         sizes = RandomSizes(

@@ -10,7 +10,7 @@ import msgspec
 from unmask.errors import FolderError, WeightsError, shortened
 from unmask.files import DocumentErrors, distinct_keys, must_be, read_document, read_file
 from unmask.limits import check_memory
-from unmask.numerics.arithmetic import LARGEST
+from unmask.numerics.arithmetic import LARGEST_PRECISION
 from unmask.weights.kinds import KINDS, Kind
 from unmask.weights.model import Model
 from unmask.weights.size_limits import LARGEST_CONFIG
@@ -109,7 +109,9 @@ class FolderConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """A parsed config.json: the arguments of Model, and the fields needed to read the tensors."""
 
     format: Literal["unmask-model/1"]
-    precision: Annotated[int, msgspec.Meta(ge=1, le=LARGEST), must_be(f"an integer from 1 to {LARGEST}")]
+    precision: Annotated[
+        int, msgspec.Meta(ge=1, le=LARGEST_PRECISION), must_be(f"an integer from 1 to {LARGEST_PRECISION}")
+    ]
     transformers: Annotated[
         dict[Literal["planner", "predictor", "model"], TransformerEntry],
         must_be("an object with the keys planner and predictor, or the key model"),

@@ -13,7 +13,7 @@ from unmask.weights.kinds import DIFFUSION, KINDS, Kind
 from unmask.weights.size_limits import check_steps
 from unmask.weights.transformer import Transformer
 
-LONGEST = 80  # characters of the problem and conversions in a description
+LONGEST_DESCRIPTION = 80  # characters of the problem and conversions in a description
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +231,7 @@ class Model:
         words = [word for word in sources if isinstance(word, str)]
         if not words and self.problem:
             words = [json.dumps(self.problem, ensure_ascii=False)]
-        return shortened(" → ".join(words) or "no problem named", most=LONGEST)
+        return shortened(" → ".join(words) or "no problem named", most=LONGEST_DESCRIPTION)
 
     def __repr__(self) -> str:
         """`Model(mdm, N = 9, P = 8, T = 4, F_2, regex:(a|b)*abb)`."""

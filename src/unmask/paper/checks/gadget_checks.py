@@ -210,7 +210,8 @@ def _rails(number: integers.Rails, values: np.ndarray, precision: Precision):
 # The gadget lemmas that an item depends on, decided for every width by closure over the compiler's own weights.
 
 
-LARGEST = 4
+LARGEST_DECIDED_PRECISION = 4
+"""The largest p that is decided in the check of an item."""
 
 
 def with_lemmas(label: str, check: Check) -> Check:
@@ -218,7 +219,7 @@ def with_lemmas(label: str, check: Check) -> Check:
 
     def both(effort: Effort) -> Evidence:
         evidence = effort.run(check)
-        decided = cited_lemmas(label, LARGEST)
+        decided = cited_lemmas(label, LARGEST_DECIDED_PRECISION)
         proofs = (*evidence.proofs, *([_proof(label, decided)] if decided else []))
         return Evidence(evidence.method, evidence.cases, proofs)
 
@@ -233,6 +234,6 @@ def _proof(label: str, decided: tuple[LemmaEvidence, ...]) -> ItemProof:
         covers="every width",
         by="closure",
         names=tuple(lemma.name for lemma in decided),
-        note="; ".join((f"p = 1 … {LARGEST}", *later, *wrong)),
+        note="; ".join((f"p = 1 … {LARGEST_DECIDED_PRECISION}", *later, *wrong)),
         run=f"unmask paper {label} --check",
     )

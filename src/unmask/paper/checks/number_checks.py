@@ -10,7 +10,7 @@ import numpy as np
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing
 from unmask.numerics import number_lemmas
-from unmask.numerics.arithmetic import LARGEST, Precision, add, divide, exp_table, multiply, total
+from unmask.numerics.arithmetic import LARGEST_PRECISION, Precision, add, divide, exp_table, multiply, total
 from unmask.numerics.noise import DRAWS, gumbel_law, noise_counts
 from unmask.paper.checks.evidence import Check, Effort, Evidence, Refuted, require
 from unmask.reasoners.decoding import decode
@@ -95,14 +95,14 @@ def layer(rows: list[Row], transformer: Transformer, number: int) -> list[Row]:
     return after
 
 
-ALL = tuple(Precision(p) for p in range(1, LARGEST + 1))
+ALL = tuple(Precision(p) for p in range(1, LARGEST_PRECISION + 1))
 
 
 def about_numbers(lemma: Callable[[Precision], int], cases: str) -> Check:
     """Return the check of a lemma of `numerics.number_lemmas` for p = 1 … 8; `cases` describes its cases."""
 
     def check(_: Effort) -> Evidence:
-        return Evidence(f"every {cases}, p = 1 … {LARGEST}", sum(lemma(precision) for precision in ALL))
+        return Evidence(f"every {cases}, p = 1 … {LARGEST_PRECISION}", sum(lemma(precision) for precision in ALL))
 
     return check
 
@@ -110,7 +110,7 @@ def about_numbers(lemma: Callable[[Precision], int], cases: str) -> Check:
 def codes(effort: Effort) -> Evidence:
     most = 4 if effort.percent >= 100 else 2
     cases = sum(number_lemmas.interleaved_codes(p, bits) for p in ALL for bits in range(1, most + 1))
-    return Evidence(f"every pair of codes of at most {most} bits, p = 1 … {LARGEST}", cases)
+    return Evidence(f"every pair of codes of at most {most} bits, p = 1 … {LARGEST_PRECISION}", cases)
 
 
 def scaled_codes(effort: Effort) -> Evidence:
@@ -129,7 +129,7 @@ def scaled_codes(effort: Effort) -> Evidence:
         except number_lemmas.LemmaFails:
             continue
         raise Refuted(f"the printed bound holds for m = 2 at p = {precision.p}, though it should not")
-    return Evidence(f"every pair of codes of at most {most} bits, m = 1 … 4, p = 1 … {LARGEST}", cases)
+    return Evidence(f"every pair of codes of at most {most} bits, m = 1 … 4, p = 1 … {LARGEST_PRECISION}", cases)
 
 
 def fixed_point(_: Effort) -> Evidence:

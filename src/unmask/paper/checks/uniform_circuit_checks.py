@@ -28,7 +28,7 @@ from unmask.verification.model_outcomes import outcomes
 from unmask.weights.model import Model
 
 SPARE_STEPS = 2
-LONGEST = 9
+LONGEST_WORD = 9
 
 
 def printed(*names: str) -> Check:
@@ -40,8 +40,8 @@ def printed(*names: str) -> Check:
             words, compared = _check_models(name, effort)
             cases, entries = cases + _check_printed_circuits(name) + words, entries + compared
         return Evidence(
-            f"{', '.join(names)}: circuits printed by a metered machine, on all words of up to {LONGEST} letters; one "
-            f"program for every N whose positions call the machine, also with {SPARE_STEPS} more steps; {entries} "
+            f"{', '.join(names)}: circuits printed by a metered machine, on all words of up to {LONGEST_WORD} letters; "
+            f"one program for every N whose positions call the machine, also with {SPARE_STEPS} more steps; {entries} "
             "entries compared with the program; registers of O(log N) bits enforced",
             cases,
         )
@@ -55,7 +55,7 @@ def lengths_of(name: str, most: int) -> Iterator[int]:
 
 
 def _check_printed_circuits(name: str) -> int:
-    return sum(check_printed_circuit(name, PRINTED[name], length) for length in lengths_of(name, LONGEST))
+    return sum(check_printed_circuit(name, PRINTED[name], length) for length in lengths_of(name, LONGEST_WORD))
 
 
 def check_printed_circuit(name: str, family: PrintedFamily, length: int) -> int:

@@ -427,7 +427,7 @@ def decided_lemmas(*names: str, most: int = 4) -> tuple[LemmaEvidence, ...]:
 
 
 BEGIN, END = "<!-- lemmas -->\n", "<!-- end of lemmas -->"
-LARGEST = 8
+LARGEST_DECIDED_PRECISION = 8
 """The largest p that is decided for lemmas that are cheap to decide."""
 
 
@@ -465,4 +465,7 @@ def page_with_tables(page: str, decided: tuple[LemmaEvidence, ...]) -> str:
 
 if __name__ == "__main__":
     path = Path(sys.argv[1])
-    path.write_text(page_with_tables(path.read_text(encoding="utf-8"), decided_lemmas(most=LARGEST)), encoding="utf-8")
+    path.write_text(
+        page_with_tables(path.read_text(encoding="utf-8"), decided_lemmas(most=LARGEST_DECIDED_PRECISION)),
+        encoding="utf-8",
+    )

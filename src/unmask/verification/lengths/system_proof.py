@@ -45,8 +45,8 @@ from unmask.verification.lengths.system_slots import AnySlot, BranchRows, Group,
 
 LENGTHS = 5
 MOST_READS = 3000
-LARGEST = 8
-"""The bound on the absolute value of a coefficient."""
+LARGEST_COEFFICIENT = 8
+"""The largest absolute value of a coefficient, and the largest level, in the ranks that are tried."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,9 +129,9 @@ class _RankSearch:
         self._solver = z3.Solver()
         self._solver.set("timeout", 5000)
         for coefficients in self._coefficients.values():
-            self._solver.add(*(z3.And(c >= -LARGEST, c <= LARGEST) for c in coefficients))
+            self._solver.add(*(z3.And(c >= -LARGEST_COEFFICIENT, c <= LARGEST_COEFFICIENT) for c in coefficients))
         for level in self._levels.values():
-            self._solver.add(level >= 0, level <= (LARGEST if halves else 0))
+            self._solver.add(level >= 0, level <= (LARGEST_COEFFICIENT if halves else 0))
 
     def add_length(self, unfolding: Unfolding, most: int) -> int:
         """Require the ranks of one length to be at most `most` and to follow its reads; return how many it has."""
