@@ -50,10 +50,11 @@ if TYPE_CHECKING:
 DEFAULT_MEMORY = 4 << 30
 """Bytes that a command may take unless --limit gives another number."""
 
-SECOND = 1_000_000_000
+SECOND = 1_000_000_000  # in nanoseconds, as `monotonic_ns` counts
 LONGEST_TIMEOUT = 10**9
 """Seconds (31 years): the latest deadline. Larger numbers overflow the clocks of some systems."""
 MEASURE_EVERY = SECOND // 50
+"""Nanoseconds between two measurements of the memory of the process."""
 Item = TypeVar("Item")
 
 
@@ -83,7 +84,7 @@ class Budget:
     """The open stages, the outermost first."""
     _start: int = 0
     _deadline: int | None = None
-    _next: int = 0
+    _next: int = 0  # time of the next measurement
     _before: int | None = None  # bytes of memory of the process when the budget was opened
     _outer: "Token[Budget] | None" = None
 
@@ -157,7 +158,7 @@ class Budget:
             )
 
 
-_current: ContextVar[Budget] = ContextVar("budget", default=Budget())  # noqa: B039 - one for all threads: it only refuses
+_current: ContextVar[Budget] = ContextVar("budget", default=Budget())  # noqa: B039 - without a `with` block, all threads share this one
 
 
 def current() -> Budget:
@@ -198,8 +199,9 @@ def stage(label: str, items: Iterable[Item], total: int | None = None) -> Iterat
 def run_unless_long(work: Callable[[], Item], subject: str, *, trial: int = 3, most: int = 60) -> Item:
     """Return what the work returns, or raise TooLarge if it would take more than `most` seconds.
 
-    The work runs for a few seconds, and the total time is estimated from the progress of its stages. It is never
-    refused if there is a time limit or no budget. It must have no effect besides its result.
+    The work first runs for at most `trial` seconds, and the total time is estimated from the progress of its stages.
+    Then it runs again, from the start. With a time limit, or without a budget, it runs once and is never refused. It
+    must have no effect besides its result.
     """
     budget = _current.get()
     if budget._outer is None or budget.deadline is not None:
@@ -228,7 +230,7 @@ def run_unless_long(work: Callable[[], Item], subject: str, *, trial: int = 3, m
 
 
 def _completed_share(stages: list[Stage]) -> "Fraction":
-    """Return the fraction of the work that is done, according to the open stages, outermost first."""
+    """Return the share of the work that is done, from the open stages, the outermost first."""
     from fractions import Fraction
 
     share, stage_share = Fraction(0), Fraction(1)
@@ -307,7 +309,7 @@ def handle_interrupts() -> None:
     Do nothing outside the main thread.
     """
     global _state
-    if _state.depth:  # `start` has called this function before
+    if _state.depth:  # an `uninterrupted` block is open, so the signals are handled already
         return
     _state = _State()
     if threading.current_thread() is not threading.main_thread():
@@ -333,35 +335,35 @@ class uninterrupted:  # noqa: N801 - used like a function
         finally:
             ...                         # remove the scratch folder
 
-    This is a class, not a generator: the handler runs between two bytecodes, and changing the depth is the first change
-    that `__enter__` makes.
+    This is a class, not a generator, because a signal handler may run between any two bytecodes: `__enter__` changes
+    nothing before the depth, and the depth by one assignment.
     """
 
-    _change = 1
+    _postpones = True
 
     def __enter__(self) -> None:
-        self._counts = threading.current_thread() is threading.main_thread()
-        self._before = _state.depth
-        if self._counts:
-            _state.depth = self._before + 1 if self._change else 0
+        self._is_main_thread = threading.current_thread() is threading.main_thread()
+        self._depth_before = _state.depth
+        if self._is_main_thread:
+            _state.depth = self._depth_before + 1 if self._postpones else 0
 
     def __exit__(self, *_: object) -> None:
-        if self._counts:
-            _state.depth = self._before
+        if self._is_main_thread:
+            _state.depth = self._depth_before
             _raise_pending()
 
 
 class interruptible(uninterrupted):  # noqa: N801 - used like a function
     """Allow interrupts inside an `uninterrupted` block; one that arrived earlier is raised at once."""
 
-    _change = 0
+    _postpones = False
 
     def __enter__(self) -> None:
         super().__enter__()
         try:
             _raise_pending()
         except KeyboardInterrupt:
-            _state.depth = self._before
+            _state.depth = self._depth_before
             raise
 
 
@@ -387,7 +389,9 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
         return
     elif must_postpone(frame):
         try:
-            _thread.start_new_thread(_send_again, (number,))  # `threading` would wait for the thread, in a handler
+            _thread.start_new_thread(
+                _send_again, (number,)
+            )  # a `threading.Thread` would make the handler wait for its start
         except RuntimeError:  # no threads are left
             _raise_interrupt()
     else:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unmask.api import compile_problem
-from unmask.export.agreement import check_words, decisions, logit_scale, mask_of, observe_passes
+from unmask.export.agreement import decisions, logit_scale, mask_of, observe_passes, words_to_compare
 from unmask.samplers.predictors import CompiledPredictor
 
 PROBLEMS = {
@@ -47,7 +47,7 @@ def test_decided_rows_have_the_probability_one_in_every_form(problem, kind, form
     model, folder, report = exported(problem, kind, form, length=PROBLEMS[problem], exact=exact)
     transformer_name = "predictor" if kind == "mdm" else "model"
     mask = mask_of(model, transformer_name)
-    for observed in observe_passes(model, transformer_name, check_words(model, 6))[: 2 if exact else 4]:
+    for observed in observe_passes(model, transformer_name, words_to_compare(model, 6))[: 2 if exact else 4]:
         clear = decisions(observed.logits, mask).clear
         arguments = {"inputs": observed.tokens.tolist(), "part": transformer_name, "mask": mask, "loops": model.steps}
         probabilities = outside("top_probabilities", folder=folder, form=form, **arguments)
@@ -65,7 +65,7 @@ def test_decided_rows_have_the_probability_one_in_every_form(problem, kind, form
 def test_decided_slots_of_the_compiled_predictor_are_equal(problem, kind):
     model = compile_problem(problem, kind, length=PROBLEMS[problem])
     transformer_name = "predictor" if kind == "mdm" else "model"
-    words = check_words(model, 6)
+    words = words_to_compare(model, 6)
     predictor = CompiledPredictor(model, words)
     decided = 0
     for observed in observe_passes(model, transformer_name, words):
@@ -84,7 +84,7 @@ def test_decided_slots_of_the_compiled_predictor_are_equal(problem, kind):
 def test_a_smaller_scale_is_noticed(exported):
     """With a quarter of the scale the same rows have other probabilities in the last digits."""
     model, _, _ = exported("group:A5", "mdm", "torch", length=8)
-    words = check_words(model, 6)
+    words = words_to_compare(model, 6)
     passes = observe_passes(model, "predictor", words)
     scale = logit_scale(passes, model, "predictor")
     observed = passes[0]

@@ -300,7 +300,9 @@ def test_a_broken_converter_makes_a_gap(monkeypatch, label, broken):
 
 
 def test_a_converter_that_is_not_there_makes_a_gap():
-    finding = examine(replace(BY_LABEL["thm:lts-mdms"], check=theorem_checks.converter("plt_to_nothing")), Effort(1))
+    finding = examine(
+        replace(BY_LABEL["thm:lts-mdms"], check=theorem_checks.conversion_check("plt_to_nothing")), Effort(1)
+    )
     assert finding.reason == "not built yet: theorems/plt_to_nothing.py"
     assert finding.failed
 

@@ -11,7 +11,7 @@ from unmask.errors import AttendsToNothing
 from unmask.reasoners.run_words import run
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import random_model, sample_words
-from unmask.theorems.conversion_checks import check_source
+from unmask.theorems.conversion_checks import first_disagreement
 from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Layer
 
@@ -76,7 +76,7 @@ def with_attention(source, planner, predictor):
 def wrong(convert, sources, *, enough=None):
     """Return how many of the sources a conversion gets wrong, counting at most `enough`."""
     differing = (
-        source for i, source in enumerate(sources) if check_source(source, convert(source), seed=i) is not None
+        source for i, source in enumerate(sources) if first_disagreement(source, convert(source), seed=i) is not None
     )
     return len(list(islice(differing, enough)))
 
@@ -100,7 +100,7 @@ def check_divisions(convert, precision, lengths=(0, 1, 2)):
         source = peaked(random_model(seed, "mdm", lengths[seed % len(lengths)], precision=precision))
         word = sample_words(source, Draws(seed, 1), 1)[0].tolist()
         divided += divides_by_zero(source, word)
-        disagreement = check_source(source, convert(source), seed=seed, words=1)
+        disagreement = first_disagreement(source, convert(source), seed=seed, words=1)
         if disagreement:
             disagreements.append(disagreement)
     return divided, disagreements

@@ -12,7 +12,7 @@ from unmask.reasoners.run_words import answers
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
 from unmask.theorems.all_theorems import THEOREMS, VARIANTS, convert, named_theorem, route
-from unmask.theorems.conversion_checks import check_theorem
+from unmask.theorems.conversion_checks import theorem_disagreements
 from unmask.weights.kinds import KINDS
 from unmask.weights.model import Price
 
@@ -99,7 +99,7 @@ ODD = ("mdm_to_pcot", "mdm_to_fixed_k", "mdm_to_smdm", "planner_and_predictor_to
 @pytest.mark.parametrize("precision", [1, 2, 3])
 @pytest.mark.parametrize("theorem", ALL)
 def test_every_theorem_on_many_sources(theorem, precision):
-    assert check_theorem(theorem, range(8, 140), precision=precision) == []
+    assert theorem_disagreements(theorem, range(8, 140), precision=precision) == []
 
 
 @pytest.mark.long

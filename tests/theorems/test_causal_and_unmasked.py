@@ -14,12 +14,18 @@ from unmask.theorems import causal_and_unmasked as module
 from unmask.theorems.causal_and_unmasked import CAUSAL_TO_UNMASKED as BY_COPIES
 from unmask.theorems.causal_and_unmasked import CAUSAL_TO_UNMASKED_BY_BLOCKS as BY_BLOCKS
 from unmask.theorems.causal_and_unmasked import UNMASKED_TO_CAUSAL
-from unmask.theorems.conversion_checks import check_transformers, random_transformer, transformer_disagreement
+from unmask.theorems.conversion_checks import (
+    first_transformer_disagreement,
+    random_transformer,
+    transformer_theorem_disagreements,
+)
 
 
 def wrong(theorem, precision, seeds=range(60), attention="causal"):
     """Return how many of the seeds a conversion gets wrong, counting at most 4."""
-    each = (check_transformers(theorem, attention, range(s, s + 1), precision=precision)[0] for s in seeds)
+    each = (
+        transformer_theorem_disagreements(theorem, attention, range(s, s + 1), precision=precision)[0] for s in seeds
+    )
     return len(list(islice(chain.from_iterable(each), 4)))
 
 
@@ -28,14 +34,16 @@ def wrong(theorem, precision, seeds=range(60), attention="causal"):
     [(1, 40), (2, 50), (3, 50), *(pytest.param(p, 150, marks=pytest.mark.long) for p in (2, 3))],
 )
 def test_unmasked_to_causal_correct(precision, seeds):
-    disagreements, divided = check_transformers(UNMASKED_TO_CAUSAL, "unmasked", range(seeds), precision=precision)
+    disagreements, divided = transformer_theorem_disagreements(
+        UNMASKED_TO_CAUSAL, "unmasked", range(seeds), precision=precision
+    )
     assert disagreements == []
     assert seeds - divided >= {40: 20, 50: 33, 150: 100}[seeds]
     assert divided > 0, "some sources must divide by zero, and their conversions with them"
 
 
 def test_more_layers_and_none():
-    assert check_transformers(UNMASKED_TO_CAUSAL, "unmasked", range(20), precision=2, layers=4)[0] == []
+    assert transformer_theorem_disagreements(UNMASKED_TO_CAUSAL, "unmasked", range(20), precision=2, layers=4)[0] == []
     source = replace(random_transformer(0, "unmasked", precision=2), layers=())
     conversion = UNMASKED_TO_CAUSAL.convert(source, len(source.positions))
     assert conversion.price.padding == 0
@@ -87,7 +95,7 @@ def test_what_cannot_be_converted_is_refused():
     ],
 )
 def test_causal_to_unmasked_correct(theorem, precision, seeds):
-    disagreements, divided = check_transformers(theorem, "causal", range(seeds), precision=precision)
+    disagreements, divided = transformer_theorem_disagreements(theorem, "causal", range(seeds), precision=precision)
     assert disagreements == []
     assert seeds - divided >= (100 if seeds > 200 else 15)
     assert divided > 0, "some sources must divide by zero, and their conversions with them"
@@ -98,7 +106,7 @@ def test_longer_sources(rows):
     for seed in range(20):
         source = random_transformer(seed, "causal", precision=2, padding=23, layers=2)
         tokens = Draws(seed, rows).integers(0, source.embed.shape[0] - 1, (1, rows))
-        assert transformer_disagreement(source, BY_COPIES.convert(source, rows), tokens) is None, seed
+        assert first_transformer_disagreement(source, BY_COPIES.convert(source, rows), tokens) is None, seed
 
 
 @pytest.mark.parametrize("rows", range(1, 9))

@@ -9,13 +9,13 @@ from unmask.programs.gadgets.attention import focus
 from unmask.programs.program import HeadBuilder
 from unmask.testing import random_model
 from unmask.theorems import cot_and_pcot as module
-from unmask.theorems.conversion_checks import check_source, check_theorem
+from unmask.theorems.conversion_checks import first_disagreement, theorem_disagreements
 from unmask.theorems.cot_and_pcot import COT_TO_PCOT, PCOT_TO_COT, PCOT_TO_COT_ANSWER_ONLY
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_cot_to_pcot_correct(precision):
-    assert check_theorem(COT_TO_PCOT, range(12), precision=precision) == []
+    assert theorem_disagreements(COT_TO_PCOT, range(12), precision=precision) == []
 
 
 def test_a_mask_row_without_boost_divides_by_zero(monkeypatch):
@@ -36,7 +36,7 @@ def _read_own(simulation, program):
 
 def _check_cot(seed, length=2, steps=3):
     source = random_model(seed, "cot", length, steps=steps)
-    return check_source(source, COT_TO_PCOT.convert(source), seed=seed)
+    return first_disagreement(source, COT_TO_PCOT.convert(source), seed=seed)
 
 
 # pcot → cot: scratch rows stand for the masks, in twice the steps.
@@ -44,7 +44,7 @@ def _check_cot(seed, length=2, steps=3):
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_pcot_to_cot_correct(precision):
-    assert check_theorem(PCOT_TO_COT, range(12), precision=precision) == []
+    assert theorem_disagreements(PCOT_TO_COT, range(12), precision=precision) == []
 
 
 def test_twice_the_steps_and_no_more():
@@ -75,7 +75,7 @@ def test_symbols_must_not_see_scratch_rows(monkeypatch):
 
 def _check_pcot(seed):
     source = random_model(seed, "pcot", 2, steps=3)
-    return check_source(source, PCOT_TO_COT.convert(source), seed=seed)
+    return first_disagreement(source, PCOT_TO_COT.convert(source), seed=seed)
 
 
 # pcot → cot in 2P - P' + 1 steps: of the last block only the answer is written.
@@ -83,13 +83,13 @@ def _check_pcot(seed):
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_pcot_to_cot_answer_only_correct(precision):
-    assert check_theorem(PCOT_TO_COT_ANSWER_ONLY, range(8), precision=precision, engine=engine()) == []
+    assert theorem_disagreements(PCOT_TO_COT_ANSWER_ONLY, range(8), precision=precision, engine=engine()) == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("precision", [2, 3])
 def test_many_sources(precision):
-    assert check_theorem(PCOT_TO_COT_ANSWER_ONLY, range(8, 300), precision=precision) == []
+    assert theorem_disagreements(PCOT_TO_COT_ANSWER_ONLY, range(8, 300), precision=precision) == []
 
 
 @pytest.mark.parametrize("steps", [1, 2, 4])
@@ -100,7 +100,7 @@ def test_as_many_steps_as_claimed(steps):
         model = PCOT_TO_COT_ANSWER_ONLY.convert(source).model
         assert model.steps == model.padding == 2 * source.padding - source.block + 1
         assert steps > 1 or model.steps == source.padding + 1
-        assert check_source(source, PCOT_TO_COT_ANSWER_ONLY.convert(source), seed=3, engine=engine()) is None
+        assert first_disagreement(source, PCOT_TO_COT_ANSWER_ONLY.convert(source), seed=3, engine=engine()) is None
         blocks.add(source.block)
     assert len(blocks) > 1
 
@@ -115,7 +115,10 @@ def test_the_answer_must_come_from_the_last_scratch_row(monkeypatch):
     monkeypatch.setattr(module._ScratchLayout, "origin", property(first_scratch_row))
     sources = [s for s in (random_model(seed, "pcot", 2, steps=1) for seed in range(20)) if s.block > 1]
     assert (
-        sum(check_source(s, PCOT_TO_COT_ANSWER_ONLY.convert(s), seed=0, engine=engine()) is not None for s in sources)
+        sum(
+            first_disagreement(s, PCOT_TO_COT_ANSWER_ONLY.convert(s), seed=0, engine=engine()) is not None
+            for s in sources
+        )
         > 3
     )
 

@@ -12,7 +12,7 @@ from unmask.programs.gadgets.attention import hide
 from unmask.reasoners.run_words import run
 from unmask.testing import random_model
 from unmask.theorems import mdm_and_smdm as module
-from unmask.theorems.conversion_checks import check_theorem
+from unmask.theorems.conversion_checks import theorem_disagreements
 from unmask.theorems.mdm_and_smdm import MDM_TO_SMDM
 from unmask.theorems.theorem import Conversion
 from unmask.weights.matrices import Matrix
@@ -21,7 +21,7 @@ from unmask.weights.model import Price
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_mdm_to_smdm_correct(precision):
-    assert check_theorem(MDM_TO_SMDM, range(12), precision=precision) == []
+    assert theorem_disagreements(MDM_TO_SMDM, range(12), precision=precision) == []
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])

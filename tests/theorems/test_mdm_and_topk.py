@@ -22,7 +22,7 @@ from unmask.testing.draws import Draws
 from unmask.testing.random_model import all_words
 from unmask.theorems import mdm_and_topk as fusion
 from unmask.theorems import mdm_and_topk as module
-from unmask.theorems.conversion_checks import check_source, check_theorem
+from unmask.theorems.conversion_checks import first_disagreement, theorem_disagreements
 from unmask.theorems.mdm_and_topk import (
     ACCEPT,
     LETTER_B,
@@ -40,7 +40,7 @@ from unmask.weights.model import Price
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_planner_and_predictor_to_topk_correct(precision):
-    assert check_theorem(PLANNER_AND_PREDICTOR_TO_TOPK, range(12), precision=precision) == []
+    assert theorem_disagreements(PLANNER_AND_PREDICTOR_TO_TOPK, range(12), precision=precision) == []
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
@@ -129,13 +129,16 @@ def hardly_sure(seed, precision):
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_mdm_to_fixed_k_correct(precision):
-    assert check_theorem(MDM_TO_FIXED_K, range(12 if precision > 1 else 8), precision=precision, engine=engine()) == []
+    assert (
+        theorem_disagreements(MDM_TO_FIXED_K, range(12 if precision > 1 else 8), precision=precision, engine=engine())
+        == []
+    )
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("precision", [2, 3])
 def test_many_sources(precision):
-    assert check_theorem(MDM_TO_FIXED_K, range(12, 400), precision=precision) == []
+    assert theorem_disagreements(MDM_TO_FIXED_K, range(12, 400), precision=precision) == []
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
@@ -211,7 +214,7 @@ def test_topk_to_mdm_correct(precision, seeds):
         source = fused(seed, precision)
         conversion = TOPK_TO_MDM.convert(source)
         assert Price.of(conversion.model).within(TOPK_TO_MDM.bound(source))
-        assert check_source(source, conversion, seed=seed) is None
+        assert first_disagreement(source, conversion, seed=seed) is None
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
@@ -220,12 +223,12 @@ def test_random_topk_models_by_threshold(precision):
     sources = [model for model in models if model.k is None or model.k >= model.padding]
     assert len(sources) > 20
     for seed, source in enumerate(sources):
-        assert check_source(source, TOPK_TO_MDM.convert(source), seed=seed) is None
+        assert first_disagreement(source, TOPK_TO_MDM.convert(source), seed=seed) is None
 
 
 def test_a_compiled_model_survives():
     source = compile_problem("(ab)*", "topk", length=6)
-    assert check_source(source, TOPK_TO_MDM.convert(source), seed=1, words=20) is None
+    assert first_disagreement(source, TOPK_TO_MDM.convert(source), seed=1, words=20) is None
 
 
 def test_a_fixed_k_is_refused():
@@ -237,7 +240,7 @@ def test_a_fixed_k_is_refused():
 def test_a_planner_that_never_declines_is_caught(monkeypatch):
     monkeypatch.setattr(module, "ONE", ULP)
     sources = [fused(seed, 2) for seed in range(20)]
-    assert any(check_source(m, TOPK_TO_MDM.convert(m), seed=i) for i, m in enumerate(sources))
+    assert any(first_disagreement(m, TOPK_TO_MDM.convert(m), seed=i) for i, m in enumerate(sources))
 
 
 # Majority in two steps by a topk model that ranks, and its two caveats.

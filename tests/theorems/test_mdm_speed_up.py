@@ -6,7 +6,7 @@ from unmask.api import compile_problem, convert_model, verify_model
 from unmask.errors import UnmaskError
 from unmask.testing import random_model
 from unmask.theorems import mdm_speed_up as module
-from unmask.theorems.conversion_checks import check_source, check_theorem
+from unmask.theorems.conversion_checks import first_disagreement, theorem_disagreements
 from unmask.theorems.mdm_speed_up import speed_up_by
 
 
@@ -14,7 +14,7 @@ from unmask.theorems.mdm_speed_up import speed_up_by
 @pytest.mark.parametrize("factor", [2, 3])
 def test_mdm_speed_up_correct(factor, precision):
     """Random sources have 2 to 4 steps: for both factors some are multiples and some are not."""
-    assert check_theorem(speed_up_by(factor), range(10), precision=precision) == []
+    assert theorem_disagreements(speed_up_by(factor), range(10), precision=precision) == []
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 4, 5, 6, 7])
@@ -25,7 +25,7 @@ def test_every_remainder(steps):
             conversion = speed_up_by(factor).convert(source)
             assert conversion.model.steps == -(-steps // factor)
             assert conversion.model.padding == source.padding
-            assert check_source(source, conversion, seed=seed) is None
+            assert first_disagreement(source, conversion, seed=seed) is None
 
 
 def test_a_first_pass_that_leaves_no_step_out_is_caught(monkeypatch):
@@ -33,7 +33,7 @@ def test_a_first_pass_that_leaves_no_step_out_is_caught(monkeypatch):
     unrolled = module._unrolled
     monkeypatch.setattr(module, "_unrolled", lambda source, c, _, outputs: unrolled(source, c, 0, outputs))
     sources = [random_model(seed, "mdm", 2, steps=3) for seed in range(12)]
-    wrong = [check_source(s, speed_up_by(2).convert(s), seed=i) is not None for i, s in enumerate(sources)]
+    wrong = [first_disagreement(s, speed_up_by(2).convert(s), seed=i) is not None for i, s in enumerate(sources)]
     assert sum(wrong) > 3
 
 

@@ -12,13 +12,13 @@ from unmask.testing.draws import Draws
 from unmask.testing.random_model import sample_words
 from unmask.theorems import mdm_to_pcot as module
 from unmask.theorems.alignment import aligned_difference
-from unmask.theorems.conversion_checks import ConversionDisagreement, check_theorem
+from unmask.theorems.conversion_checks import ConversionDisagreement, theorem_disagreements
 from unmask.theorems.mdm_to_pcot import MDM_TO_PCOT, MDM_TO_PCOT_PADDED, mdm_to_pcot
 from unmask.weights.model import Price
 
 
 def check_padded(seeds, precision):
-    """Like check_theorem, on words that are followed by padding."""
+    """Like theorem_disagreements, on words that are followed by padding."""
     disagreements = []
     for seed in seeds:
         source = random_model(seed, "mdm", seed % 4, precision=precision)
@@ -36,7 +36,7 @@ def check_padded(seeds, precision):
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_mdm_to_pcot_correct(precision):
-    assert check_theorem(MDM_TO_PCOT, range(12 if precision > 1 else 8), precision=precision) == []
+    assert theorem_disagreements(MDM_TO_PCOT, range(12 if precision > 1 else 8), precision=precision) == []
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])

@@ -17,7 +17,7 @@ from unmask.reasoners.run_words import run
 from unmask.testing import random_model
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import sample_words
-from unmask.theorems.conversion_checks import check_source
+from unmask.theorems.conversion_checks import first_disagreement
 from unmask.theorems.pcot_to_cot_hosted import PCOT_TO_COT_HOSTED, most_heads
 from unmask.theorems.theorem import SourceSize
 from unmask.weights.model import Price
@@ -35,7 +35,7 @@ def disagreements(seeds, precision, times=1, lengths=(0, 1, 2, 3), **sizes):
         layers = conversion.model.transformers["model"].layers
         assert max(len(layer.heads) for layer in layers) <= most_heads(SourceSize.of(source))
         assert conversion.model.steps == conversion.model.padding == source.padding
-        wrong = check_source(source, conversion, seed=seed, engine=FastEngine())
+        wrong = first_disagreement(source, conversion, seed=seed, engine=FastEngine())
         if wrong:
             differences.append(wrong)
     return differences
@@ -70,7 +70,7 @@ def test_long_words(precision, length):
 
 def test_the_reference_agrees():
     source = random_model(3, "pcot", 2, precision=1, layers=1, steps=2, block=2)
-    assert check_source(source, PCOT_TO_COT_HOSTED.convert(source), seed=0) is None
+    assert first_disagreement(source, PCOT_TO_COT_HOSTED.convert(source), seed=0) is None
 
 
 @pytest.mark.parametrize("seed", [3, 4, 11, 13])
@@ -78,14 +78,16 @@ def test_sources_without_layers(seed):
     """Some have a begin symbol."""
     source = random_model(seed, "pcot", seed % 3, precision=1)
     empty = replace(source, transformers={"model": replace(source.transformers["model"], layers=())})
-    assert check_source(empty, PCOT_TO_COT_HOSTED.convert(empty), seed=seed) is None
+    assert first_disagreement(empty, PCOT_TO_COT_HOSTED.convert(empty), seed=seed) is None
 
 
 def test_a_source_that_divides_by_zero_takes_the_conversion_with_it():
     divided = 0
     for seed in range(8):
         source = scaled(random_model(seed, "pcot", seed % 4, precision=1), -4)
-        assert check_source(source, PCOT_TO_COT_HOSTED.convert(source), seed=seed, engine=FastEngine()) is None, seed
+        assert first_disagreement(source, PCOT_TO_COT_HOSTED.convert(source), seed=seed, engine=FastEngine()) is None, (
+            seed
+        )
         try:
             for word in sample_words(source, Draws(seed, 1), 2).tolist():
                 run(source, word, engine=FastEngine())
@@ -162,5 +164,5 @@ def _idle_masks_seen(monkeypatch):
 def test_without_a_part_of_the_construction_it_is_wrong(broken, monkeypatch):
     broken(monkeypatch)
     sources = (random_model(seed, "pcot", 2, precision=1, block=3, steps=2) for seed in range(12))
-    wrong = (check_source(s, PCOT_TO_COT_HOSTED.convert(s), seed=0, engine=FastEngine()) for s in sources)
+    wrong = (first_disagreement(s, PCOT_TO_COT_HOSTED.convert(s), seed=0, engine=FastEngine()) for s in sources)
     assert any(wrong)

@@ -20,7 +20,7 @@ from unmask.testing import random_model
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import sample_words
 from unmask.theorems import pcot_to_mdm as module
-from unmask.theorems.conversion_checks import check_source, check_theorem
+from unmask.theorems.conversion_checks import first_disagreement, theorem_disagreements
 from unmask.theorems.pcot_to_mdm import PCOT_TO_MDM
 from unmask.weights.matrices import Matrix
 from unmask.weights.model import Model, Price
@@ -33,7 +33,7 @@ def disagreements(seeds, precision):
         source = random_model(seed, "pcot", seed % 4, precision=precision)
         conversion = PCOT_TO_MDM.convert(source)
         assert Price.of(conversion.model).within(PCOT_TO_MDM.bound(source)), seed
-        wrong = check_source(source, conversion, seed=seed, engine=FastEngine())
+        wrong = first_disagreement(source, conversion, seed=seed, engine=FastEngine())
         if wrong:
             differences.append(wrong)
     return differences
@@ -46,14 +46,14 @@ def test_pcot_to_mdm_correct(precision):
 
 @pytest.mark.parametrize("precision", [2, 3])
 def test_the_reference_agrees(precision):
-    assert check_theorem(PCOT_TO_MDM, range(100, 112), precision=precision) == []
+    assert theorem_disagreements(PCOT_TO_MDM, range(100, 112), precision=precision) == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_many_more_sources(precision):
     assert disagreements(range(12, 100), precision) == []
-    assert check_theorem(PCOT_TO_MDM, range(200, 350), precision=precision, lengths=(0, 1, 2, 3, 5, 6)) == []
+    assert theorem_disagreements(PCOT_TO_MDM, range(200, 350), precision=precision, lengths=(0, 1, 2, 3, 5, 6)) == []
 
 
 def sharper(source):
@@ -75,7 +75,7 @@ def test_a_source_that_divides_by_zero_takes_the_conversion_with_it():
     for seed in range(40):
         source = sharper(random_model(seed, "pcot", seed % 4))
         conversion = PCOT_TO_MDM.convert(source)
-        assert check_source(source, conversion, seed=seed, engine=FastEngine()) is None, seed
+        assert first_disagreement(source, conversion, seed=seed, engine=FastEngine()) is None, seed
         word = sample_words(source, Draws(seed, 1), 1)[0].tolist()
         try:
             run(source, word, engine=FastEngine())
@@ -117,9 +117,9 @@ def looks_back(precision):
 def test_rows_that_are_not_yet_reached_must_not_divide_by_zero(monkeypatch, precision):
     source = looks_back(precision)
     assert run(source, [0], engine=ReferenceEngine()).output == ["0", "1", "a", "0"]
-    assert check_source(source, PCOT_TO_MDM.convert(source), seed=0) is None
+    assert first_disagreement(source, PCOT_TO_MDM.convert(source), seed=0) is None
     monkeypatch.setattr(module, "boost", lambda head, flag: None)  # noqa: ARG005
-    disagreement = check_source(source, PCOT_TO_MDM.convert(source), seed=0)
+    disagreement = first_disagreement(source, PCOT_TO_MDM.convert(source), seed=0)
     assert disagreement is not None
     assert "the conversion divides by zero" in str(disagreement.difference)
 
@@ -133,7 +133,7 @@ def test_a_chain_may_write_its_mask():
         conversion = PCOT_TO_MDM.convert(source)
         written += "m" in run(source, word, engine=FastEngine()).output
         assert conversion.model.mask not in source.vocabulary
-        assert check_source(source, conversion, seed=seed, engine=FastEngine()) is None
+        assert first_disagreement(source, conversion, seed=seed, engine=FastEngine()) is None
     assert written > 3
 
 

@@ -16,7 +16,7 @@ from unmask.reasoners.run_words import run
 from unmask.testing import random_model
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import sample_words
-from unmask.theorems.conversion_checks import check_source, check_theorem
+from unmask.theorems.conversion_checks import first_disagreement, theorem_disagreements
 from unmask.theorems.cot_and_pcot import COT_TO_PCOT
 from unmask.theorems.pcot_to_mdm import PCOT_TO_MDM
 from unmask.theorems.pcot_to_mdm_mirrored import COT_TO_MDM_MIRRORED, PCOT_TO_MDM_MIRRORED, most_heads
@@ -48,7 +48,7 @@ def disagreements(seeds, precision, times=1, theorem=PCOT_TO_MDM_MIRRORED, **siz
         predictor = conversion.model.transformers["predictor"]
         assert Price.of(conversion.model) == theorem.bound(source), seed
         assert max(len(layer.heads) for layer in predictor.layers) <= most_heads(SourceSize.of(source))
-        wrong = check_source(source, conversion, seed=seed, engine=FastEngine())
+        wrong = first_disagreement(source, conversion, seed=seed, engine=FastEngine())
         if wrong:
             differences.append(wrong)
     return differences
@@ -66,7 +66,7 @@ def test_sources_whose_scores_spread(precision, count):
 
 @pytest.mark.parametrize("precision", [1, 2])
 def test_the_reference_agrees(precision):
-    assert check_theorem(PCOT_TO_MDM_MIRRORED, range(100, 102), precision=precision) == []
+    assert theorem_disagreements(PCOT_TO_MDM_MIRRORED, range(100, 102), precision=precision) == []
 
 
 @pytest.mark.long
@@ -81,7 +81,7 @@ def test_a_source_that_divides_by_zero_takes_the_conversion_with_it():
     for seed in (1, 2, 4, 6, 7):
         source = scaled(random_model(seed, "pcot", seed % 4, precision=1), -4)
         conversion = PCOT_TO_MDM_MIRRORED.convert(source)
-        assert check_source(source, conversion, seed=seed, engine=FastEngine()) is None, seed
+        assert first_disagreement(source, conversion, seed=seed, engine=FastEngine()) is None, seed
         try:
             for word in sample_words(source, Draws(seed, 1), 2).tolist():
                 run(source, word, engine=FastEngine())
@@ -128,7 +128,7 @@ def test_log_n_steps_of_a_chain_take_at_most_n_slots(length):
 def test_log_n_steps_of_a_chain_are_right_with_n_slots(length):
     for seed in range(3):
         source = scaled(logarithmic_chain(seed, length), seed + 1)
-        assert check_source(source, COT_TO_MDM_MIRRORED.convert(source), seed=seed, engine=FastEngine()) is None
+        assert first_disagreement(source, COT_TO_MDM_MIRRORED.convert(source), seed=seed, engine=FastEngine()) is None
 
 
 @pytest.mark.parametrize(("length", "steps", "block"), [(0, 1, 1), (1, 1, 1), (1, 1, 4), (0, 3, 2), (5, 2, 1)])
@@ -146,7 +146,7 @@ def test_the_smallest_chains(length, steps, block):
             changed = replace(source, transformers={"model": replace(transformer, layers=layers)})
             conversion = PCOT_TO_MDM_MIRRORED.convert(changed)
             assert Price.of(conversion.model).within(PCOT_TO_MDM_MIRRORED.bound(changed))
-            assert check_source(changed, conversion, seed=seed, engine=FastEngine()) is None
+            assert first_disagreement(changed, conversion, seed=seed, engine=FastEngine()) is None
 
 
 def test_the_table_of_bounds_on_the_page():
@@ -242,7 +242,7 @@ def test_without_a_part_of_the_construction_it_is_wrong(broken, monkeypatch):
     def wrong(seed):
         source = scaled(random_model(seed, "pcot", 3, precision=2), 2)
         try:
-            return check_source(source, PCOT_TO_MDM_MIRRORED.convert(source), seed=seed, engine=FastEngine())
+            return first_disagreement(source, PCOT_TO_MDM_MIRRORED.convert(source), seed=seed, engine=FastEngine())
         except AssertionError:
             return "refused"
 

@@ -22,7 +22,7 @@ from unmask.testing.draws import Draws
 from unmask.testing.random_model import all_words, sample_words
 from unmask.theorems import plt_to_mdm as looped_in_slots
 from unmask.theorems.alignment import aligned_difference
-from unmask.theorems.conversion_checks import check_source, check_theorem
+from unmask.theorems.conversion_checks import first_disagreement, theorem_disagreements
 from unmask.theorems.mdm_to_plt import mdm_to_plt
 from unmask.theorems.plt_to_mdm import PLT_TO_MDM, PLT_TO_MDM_PACKED, LoopPredictor, plt_to_mdm
 from unmask.theorems.theorem import LawDistance, SourceSize
@@ -41,7 +41,7 @@ def disagreements(seeds, *, convert=plt_to_mdm, change=lambda source: source, ta
         source = change(random_model(seed, "plt", seed % 4, **sizes))
         conversion = convert(source)
         assert not priced or Price.of(conversion.model).within(PLT_TO_MDM.bound(source)), seed
-        results.append(check_source(source, conversion, seed=seed, words=1, tape=tape, engine=ENGINE()))
+        results.append(first_disagreement(source, conversion, seed=seed, words=1, tape=tape, engine=ENGINE()))
     return [d for d in results if d]
 
 
@@ -68,7 +68,7 @@ def test_wide_streams_are_read_by_one_head():
     conversion = plt_to_mdm(source)
     assert Price.of(conversion.model).within(PLT_TO_MDM.bound(source))
     assert all(len(layer.heads) < 5 for layer in conversion.model.transformers["predictor"].layers)
-    assert check_source(source, conversion, seed=3, engine=ENGINE()) is None
+    assert first_disagreement(source, conversion, seed=3, engine=ENGINE()) is None
 
 
 @pytest.mark.long
@@ -76,7 +76,7 @@ def test_wide_streams_are_read_by_one_head():
 def test_many_sources(precision):
     """The last hundred seeds run on the reference engine."""
     assert disagreements(range(12, 240), precision=precision) == []
-    assert check_theorem(PLT_TO_MDM, range(1000, 1100), precision=precision) == []
+    assert theorem_disagreements(PLT_TO_MDM, range(1000, 1100), precision=precision) == []
     assert disagreements(range(2000, 2200), layers=3, precision=precision) == []
 
 
@@ -109,7 +109,7 @@ def test_final_layers_without_heads(theorem):
             changed = replace(source, transformers={"model": replace(model, layers=layers, loop=(0, 1))})
             conversion = theorem.convert(changed)
             assert Price.of(conversion.model).within(theorem.bound(changed))
-            assert check_source(changed, conversion, seed=seed, engine=ENGINE()) is None
+            assert first_disagreement(changed, conversion, seed=seed, engine=ENGINE()) is None
 
 
 @pytest.mark.parametrize("precision", [2, 3])
@@ -128,7 +128,7 @@ def test_the_answer_is_any_symbol_even_the_pad():
         certain = replace(model, layers=(*model.layers, raise_it, raise_it), out=Matrix.of(out))
         changed = replace(source, transformers={"model": certain})
         assert run(changed, [0, 1], engine=ENGINE()).output[-1] == symbol
-        assert check_source(changed, plt_to_mdm(changed), seed=5, engine=ENGINE()) is None
+        assert first_disagreement(changed, plt_to_mdm(changed), seed=5, engine=ENGINE()) is None
 
 
 def test_names_of_numbers_never_clash():
@@ -150,7 +150,7 @@ def test_division_by_zero_raises_where_the_source_raises():
             layers = list(model.layers)
             layers[number] = replace(layers[number], heads=(*layers[number].heads, head))
             changed = replace(source, transformers={"model": replace(model, layers=tuple(layers))})
-            assert check_source(changed, plt_to_mdm(changed), seed=seed, engine=ENGINE()) is None
+            assert first_disagreement(changed, plt_to_mdm(changed), seed=seed, engine=ENGINE()) is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,14 +274,14 @@ def test_a_select_that_clips_is_caught(monkeypatch):
 
 def caught(seed, length, **sizes):
     source = random_model(seed, "plt", length, stochastic=False, **sizes)
-    return check_source(source, plt_to_mdm(source), seed=seed, words=1, engine=ENGINE())
+    return first_disagreement(source, plt_to_mdm(source), seed=seed, words=1, engine=ENGINE())
 
 
 def test_a_compiled_language_survives():
     """cor:mdms-can-simulate-regular-languages, at N = 3."""
     source = compile_problem("(ab)*", "plt", length=3)
     conversion = plt_to_mdm(source)
-    assert check_source(source, conversion, seed=0, words=4, engine=ENGINE()) is None
+    assert first_disagreement(source, conversion, seed=0, words=4, engine=ENGINE()) is None
     words = all_words(source)
     both = [answers(model, words, engine=ENGINE()).accepted.tolist() for model in (source, conversion.model)]
     assert both[0] == both[1]
@@ -360,7 +360,9 @@ def test_the_weights_do_not_depend_on_the_number_of_steps(tmp_path):
 
 @pytest.mark.parametrize("steps", [2, 5, 9])
 def test_final_layers_answer_as_if_every_step_were_the_last(steps):
-    assert check_source(attending(steps=steps), plt_to_mdm(attending(steps=steps)), seed=26, engine=ENGINE()) is None
+    assert (
+        first_disagreement(attending(steps=steps), plt_to_mdm(attending(steps=steps)), seed=26, engine=ENGINE()) is None
+    )
 
 
 def test_final_layers_that_are_not_watched_divide_by_zero_too_early(monkeypatch):
@@ -386,7 +388,7 @@ def test_where_a_final_layer_of_the_source_divides_by_zero_there_is_no_answer(pr
     for seed in range(4):
         source = blind_at_last(seed, precision)
         conversion = plt_to_mdm(source, packed=packed)
-        assert check_source(source, conversion, seed=seed, engine=ENGINE()) is None
+        assert first_disagreement(source, conversion, seed=seed, engine=ENGINE()) is None
         for word in ([0, 1], [1, 1]):
             if not divides_by_zero(source, word):
                 continue
@@ -400,7 +402,7 @@ def test_where_a_final_layer_of_the_source_divides_by_zero_there_is_no_answer(pr
 def test_an_answer_in_spite_of_a_division_by_zero_is_caught(monkeypatch):
     monkeypatch.setattr(LoopPredictor, "_answer_zero", lambda *_: None)
     sources = [blind_at_last(seed, 2) for seed in range(4)]
-    wrong = [check_source(source, plt_to_mdm(source), seed=0, engine=ENGINE()) for source in sources]
+    wrong = [first_disagreement(source, plt_to_mdm(source), seed=0, engine=ENGINE()) for source in sources]
     assert "only the source divides by zero" in [d.difference for d in wrong if d]
 
 
@@ -417,7 +419,7 @@ def test_a_packed_stream_takes_exactly_its_own_number_of_slots(precision):
         source = random_model(seed, "plt", seed % 4, precision=precision, layers=1 + seed % 3, stochastic=False)
         conversion = packed(source)
         assert conversion.model.padding == source.rows * source.transformers["model"].width
-        assert check_source(source, conversion, seed=seed, words=1, engine=ENGINE()) is None
+        assert first_disagreement(source, conversion, seed=seed, words=1, engine=ENGINE()) is None
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
@@ -427,7 +429,7 @@ def test_narrow_streams_are_packed_too(width):
         source = random_model(seed, "plt", 2, precision=precision, width=width, layers=2, stochastic=False)
         conversion = packed(source)
         assert conversion.model.padding == source.rows * max(width, 2)
-        assert check_source(source, conversion, seed=seed, words=2, engine=ENGINE()) is None
+        assert first_disagreement(source, conversion, seed=seed, words=2, engine=ENGINE()) is None
         if width == 2:
             assert len(conversion.model.vocabulary) == len(source.vocabulary) + source.precision.size**2 + 1
 
@@ -443,7 +445,7 @@ def test_several_answers_of_a_packed_stream():
         source = replace(random_model(seed, "plt", 2, padding=2, stochastic=False), outputs=3)
         conversion = packed(source)
         assert conversion.model.padding == source.rows * source.transformers["model"].width + 2
-        assert check_source(source, conversion, seed=seed, words=2, engine=ENGINE()) is None
+        assert first_disagreement(source, conversion, seed=seed, words=2, engine=ENGINE()) is None
 
 
 def test_packed_noise():

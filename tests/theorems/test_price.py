@@ -9,7 +9,7 @@ from unmask.errors import UnmaskError
 from unmask.testing.random_model import cached_model
 from unmask.theorems import cot_and_pcot
 from unmask.theorems.all_theorems import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
-from unmask.theorems.conversion_checks import check_theorem, random_transformer
+from unmask.theorems.conversion_checks import random_transformer, theorem_disagreements
 from unmask.theorems.theorem import SourceSize, Theorem, TransformerSize, bound_growth
 from unmask.weights.model import Price
 
@@ -93,10 +93,10 @@ def test_a_construction_that_is_too_wide_is_caught(monkeypatch):
         return instances
 
     programs_at = cot_and_pcot.programs_at
-    assert check_theorem(cot_and_pcot.COT_TO_PCOT, range(3), precision=2) == []
+    assert theorem_disagreements(cot_and_pcot.COT_TO_PCOT, range(3), precision=2) == []
     monkeypatch.setattr(cot_and_pcot, "programs_at", wide)
     with pytest.raises(AssertionError, match="Price"):
-        check_theorem(cot_and_pcot.COT_TO_PCOT, range(3), precision=2)
+        theorem_disagreements(cot_and_pcot.COT_TO_PCOT, range(3), precision=2)
 
 
 def test_a_promise_that_is_not_kept_is_caught():
@@ -104,4 +104,4 @@ def test_a_promise_that_is_not_kept_is_caught():
     generous = replace(cot_and_pcot.COT_TO_PCOT, most=lambda size: Price(*(10**9 * size.rows,) * 5))
     assert isinstance(generous, Theorem)
     with pytest.raises(AssertionError, match="Growth"):
-        check_theorem(generous, range(3), precision=2)
+        theorem_disagreements(generous, range(3), precision=2)

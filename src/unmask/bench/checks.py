@@ -3,7 +3,7 @@
 A check returns what it compared, or raises `CheckFailed` with the first failure, or `NotApplicable` with a reason. It
 never passes without a comparison. Checks that compare two runs with each other are in `comparison_checks`.
 
-This file uses nothing of unmask besides the bench: `check.py` of a bench folder contains it as it is.
+This file uses nothing of unmask besides the bench: `check.py` of a bench folder contains it unchanged.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def check(bugs: str) -> Callable[[Callable[[Trial], str]], Callable[[Trial], str
     return register
 
 
-def writes_once(trial: Trial) -> None:
+def require_write_once(trial: Trial) -> None:
     """Refuse models whose slots are computed in place."""
     if not trial.model.write_once:
         raise NotApplicable("the slots of this model are edited in place")
@@ -135,7 +135,7 @@ def refuse_too_many_writes(trial: Trial) -> None:
 
 @check("a pass whose result is thrown away: it changes no slot")
 def no_idle_pass(trial: Trial) -> str:
-    writes_once(trial)
+    require_write_once(trial)
     idle_with_cache = _passes_of_cache(trial)
     if idle_with_cache is not None:
         raise CheckFailed(idle_with_cache)
@@ -171,7 +171,7 @@ def _passes_of_cache(trial: Trial) -> str | None:
 
 @check("sure slots are left for a later pass: the number of passes is not the least")
 def least_passes(trial: Trial) -> str:
-    writes_once(trial)
+    require_write_once(trial)
     model = trial.model
     for word in trial.words:
         run = trial.require_filled(trial.run(word.ids, model.slots))
@@ -189,7 +189,7 @@ def least_passes(trial: Trial) -> str:
 
 @check("a slot is written before the slots that it is computed from")
 def order(trial: Trial) -> str:
-    writes_once(trial)
+    require_write_once(trial)
     for number, word in enumerate(trial.words):
         run = trial.require_followed(trial.run(word.ids, trial.model.slots))
         trial.require_sound(run, word)
@@ -221,7 +221,7 @@ def no_shift(trial: Trial) -> str:
 
 @check("the model does not see what is on the right of a slot: a causal mask, a wrong attention mask, a wrong kernel")
 def bidirectional(trial: Trial) -> str:
-    writes_once(trial)
+    require_write_once(trial)
     compared = 0
     for number, word in enumerate(trial.words):
         run = trial.require_followed(trial.run(word.ids, trial.model.slots))
@@ -341,7 +341,7 @@ def uniform_noise(trial: Trial) -> str:
     """Start from a canvas without masks: every slot must be right after the least number of passes, and stay right."""
     trial.require_option("uniform")
     trial.require_option("prompt_length")
-    writes_once(trial)
+    require_write_once(trial)
     model = trial.model
     if model.facts["hops"] > 1 or any((word.values == UNJUDGED).any() for word in trial.words):
         raise NotApplicable("slots of this model read other slots as masks, which random symbols are not")

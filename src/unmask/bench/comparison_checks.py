@@ -1,30 +1,32 @@
 """Checks that compare two runs: an option, a batch, padding, a repetition, a number type, a cache, a returned step map.
 
-This file uses nothing of unmask besides the bench: `check.py` of a bench folder contains it as it is.
+The argument of `check` describes the bugs that a check finds. A check returns what it compared, or raises.
+
+This file uses nothing of unmask besides the bench: `check.py` of a bench folder contains it unchanged.
 """
 
 from typing import Any
 
 import numpy as np
 
-from unmask.bench.checks import check, random_slots, refuse_too_many_writes, writes_once
+from unmask.bench.checks import check, random_slots, refuse_too_many_writes, require_write_once
 from unmask.bench.observed_run import NotApplicable, ObservedRun
 from unmask.bench.trial import CheckFailed, Trial, refuse_fault
 
-PADDING = 12
+PADDING = 12  # tokens on the left of a padded row
 KNOWN_EFFECTS: dict[str, tuple[Any, Any, str | None]] = {
     "threshold": (0.9, 2.0, None),
     "minimal_topk": (1, 4, "undecided"),
     "remasking": ("low_confidence", "random", None),
 }
-"""Option → two values for which the writes of every pass are known to differ, and the logits that are used."""
+"""Option → two values for which the passes are known to write different slots, and the variant of the logits for it."""
 KNOWN_EQUAL: dict[str, tuple[Any, ...]] = {"editing_threshold": (None, 2.0)}
 """Option → values with which a run is known to be the same: no probability exceeds 2, so nothing is edited."""
 
 
 @check("an option is not passed on: two values give the same run")
 def options_have_effect(trial: Trial) -> str:
-    writes_once(trial)
+    require_write_once(trial)
     model = trial.model
     if model.least_passes == model.slots:
         raise NotApplicable("the slots of this model have a single order")
@@ -65,7 +67,9 @@ def options_agree(trial: Trial) -> str:
                         continue
                     if not same_run(*map(trial.require_finished, pair)):
                         _refuse_chance(trial)
-                        for run in () if extra else pair:  # such a sampler may write random symbols
+                        for run in (
+                            () if extra else pair
+                        ):  # from random symbols, a sampler may also write random symbols
                             refuse_fault("no_shift", trial.unpredicted_write(run))
                         where_and_values = f"steps={steps}{where}: {name}={first!r} and {name}={other_value!r} differ"
                         raise CheckFailed(f"{where_and_values}: {difference(trial, *pair)}")
@@ -86,7 +90,7 @@ def batch_rows(trial: Trial) -> str:
 
 
 def _rows_beside(trial: Trial) -> tuple[list[str], str | None]:
-    """Return which rows shared the batch, and the first row whose result differs from its result alone."""
+    """Return the neighbours that were compared, and the first row whose result differs from its result alone."""
     first, second = trial.words[:2]
     half_filled = second.ids.copy()
     surely_right = (second.earliest == 1) & (second.values >= 0) & trial.model.write_once
@@ -155,7 +159,7 @@ def deterministic(trial: Trial) -> str:
 
 
 def _chance(trial: Trial) -> str | None:
-    """Return where two runs with equal arguments differ."""
+    """Return where two runs with equal arguments differ, None if they do not."""
     for variant in (None, "undecided"):
         first, second = (
             trial.require_finished(trial.run(trial.words[0].ids, trial.half, variant=variant, attempt=attempt))
@@ -168,7 +172,7 @@ def _chance(trial: Trial) -> str | None:
 
 
 def _refuse_chance(trial: Trial) -> None:
-    """Stop if the sampler draws at random: `deterministic` reports this."""
+    """Raise `NotApplicable` if the sampler draws at random, because `deterministic` reports this."""
     try:
         fault = _chance(trial)
     except (CheckFailed, NotApplicable):
@@ -201,10 +205,10 @@ def cache_changes_nothing(trial: Trial) -> str:
     trial.require_option("use_cache")
     widths = cache_widths(trial)
     for width in widths:
-        more: dict[str, Any] = {} if width is None else {"block_length": width}
+        block_option: dict[str, Any] = {} if width is None else {"block_length": width}
         for number, word in enumerate(trial.words):
             plain, cached = (
-                trial.require_finished(trial.run(word.ids, trial.model.slots, use_cache=use, **more))
+                trial.require_finished(trial.run(word.ids, trial.model.slots, use_cache=use, **block_option))
                 for use in (False, True)
             )
             differs = np.flatnonzero(plain.slots[0] != cached.slots[0])

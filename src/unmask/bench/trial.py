@@ -6,7 +6,7 @@ A run is attributed to one cause, so that one fault fails one check and not ten:
     the write is not the prediction      of its row: shifted logits, a changed result
     the write is early                   an operand was still masked, and the prediction was not certain
 
-This file uses nothing of unmask besides the bench: `check.py` of a bench folder contains it as it is.
+This file uses nothing of unmask besides the bench: `check.py` of a bench folder contains it unchanged.
 """
 
 import inspect

@@ -17,7 +17,7 @@ from unmask.weights.matrices import Matrix
 from unmask.weights.model import Model
 from unmask.weights.transformer import Head, Mlp
 
-MOST_ASSIGNMENTS = 1 << 18
+MOST_ASSIGNMENTS = 1 << 18  # of values to the variables on which one row depends
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class VariableNetwork:
     ) -> None:
         self._definitions = [((), None) if isinstance(v, int) else v for v in variables]
         self.sizes = [v if isinstance(v, int) else int(v[1].max()) + 1 for v in variables]
-        self._tick = tick  # called for every row, so that a caller can stop the check
+        self._tick = tick  # called for every row: a caller can raise in it to stop the check
         tables = (table for _, table in self._definitions)
         self._compared = [None if table is None else np.zeros(table.shape, dtype=bool) for table in tables]
 
@@ -87,9 +87,9 @@ class VariableNetwork:
                 raise Refused(f"no row of the model was compared with entry {entry} of the table of variable {v}")
 
     def joint_with(self, v: int | None, tables: Sequence[LabelTable]) -> tuple[tuple[int, ...], list[np.ndarray]]:
-        """Return `joint` of these tables and of variable v, last; mark the entries of v's table that occur as compared.
+        """Return `joint` of these tables and of variable v, the last; mark the entries of v's table that it uses.
 
-        The caller must pass the labels to `labels_by_value`, which compares them.
+        Marked entries count as compared, so the caller must pass the labels to `labels_by_value`, which compares them.
         """
         basis, labels = self.joint([*tables, self.single(v)])
         compared = None if v is None else self._compared[v]
@@ -139,7 +139,7 @@ class VariableNetwork:
 def network_of(
     letter_values: int, length: int, listed: Sequence[tuple[list[int], list[int]]], tick: Callable[[], None]
 ) -> VariableNetwork:
-    """Build the network: the letters, then the listed tables. Refuse a table that is not in its only valid form.
+    """Build the network: the letters, then the listed tables. Refuse a table that is not in its canonical form.
 
     Parents are in increasing order, the table depends on each of them, and values are numbered as they first occur.
     """
@@ -295,7 +295,7 @@ class LayerInput:
 
 
 class TransformerTables:
-    """One transformer over a network of variables, which replace the rows after the layers of the run in `ends`."""
+    """One transformer, run over a network of variables. After each layer in `ends`, variables replace the rows."""
 
     def __init__(self, model: Model, name: str, network: VariableNetwork, ends: Sequence[int] = ()) -> None:
         self._ends = ends
@@ -328,7 +328,7 @@ class TransformerTables:
         return {k: (rows[k].labels, weighted(rows[k].vectors, out.rows(), out.shape[1], self._p)) for k in targets}
 
     def _live(self, last: np.ndarray) -> LiveColumns:
-        """Return the live columns, given those that are read after the last layer; a loop may be repeated."""
+        """Return the live columns, for the columns that are read after the last layer and any number of loops."""
         layers, (first, end) = self._t.layers, self._t.loop or (0, 0)
         before, within, previous = [last] * (len(layers) + 1), [last] * len(layers), None
         while previous is None or not np.array_equal(previous, before):
@@ -356,7 +356,7 @@ class TransformerTables:
         reads: Reads | None,
         cuts: Cuts,
     ) -> tuple[dict[int, CheckedRow], Reads]:
-        """Return (the target rows after layer i, the u-th of the run; the rows to which each head gives weight).
+        """Return the target rows after layer i, the u-th of the run, and the rows to which each head gives weight.
 
         If `reads` is None, rows are computed for scores only, and the rows that are read are determined here.
         """
@@ -447,7 +447,7 @@ def _combined(labels: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def labels_by_value(values: np.ndarray, labels: np.ndarray, network: VariableNetwork, v: int | None) -> np.ndarray:
-    """Return the label of each value of v, from both in every assignment.
+    """Return the label of each value of variable v, from the value and the label in every assignment.
 
     Refuse unless the value determines the label and different values have different labels.
     """

@@ -42,9 +42,8 @@ class FamilyCheck:
 
     def __init__(self, claimed: family_form.FamilyCertificate) -> None:
         self.claimed, self.precision, kind = claimed, Precision(claimed.precision), claimed.kind
-        least = LEAST_LENGTHS.get(kind, 2)
+        least, names = LEAST_LENGTHS.get(kind, 2), TRANSFORMER_NAMES.get(kind, ["model"])
         need(claimed.least == least, f"the family of a {kind} does not start at N = {least}")
-        names = TRANSFORMER_NAMES.get(kind, ["model"])
         by_name = (claimed.programs, claimed.proof.scores, claimed.proof.flags)
         need(all([*fields] == names for fields in by_name), f"the transformers are not {' and '.join(names)}, in order")
         self.questions = SolverQuestions(claimed.least)
@@ -69,10 +68,8 @@ class FamilyCheck:
         check_copying(self.precision)
         family_positions.ask_frame(self.questions, kind, claimed.frame, claimed.programs)
         reads = {name: [*self._heads(name, program)] for name, program in claimed.programs.items()}
-        need(
-            all(len(heads) == HEAD_COUNTS.get(kind, 2) for heads in reads.values()),
-            "the number of heads is not the kind's",
-        )
+        count = HEAD_COUNTS.get(kind, 2)
+        need(all(len(heads) == count for heads in reads.values()), "the number of heads is not the kind's")
         family_positions.ask_layout(self.questions, kind, reads)
         regions = [*family_positions.REGIONS[family_positions.layout_of(kind)]]
         for name, program in claimed.programs.items():

@@ -1,6 +1,6 @@
 """Model × forward pass → Agreement: does an exported transformer decide as the model does in F_p?
 
-The words come from the model's problem and its alphabet (`check_words`), the passes from its own run in F_p
+The words come from the model's problem and its alphabet (`words_to_compare`), the passes from its own run in F_p
 (`observe_passes`); a diffusion model is also run in other orders, because published samplers use them.
 
 A row decides if one logit of F_p is above all others (without the mask of a diffusion model). The exported logits must
@@ -37,7 +37,7 @@ from unmask.weights.transformer import Transformer
 SEED = 20
 
 
-def check_words(model: Model, count: int) -> np.ndarray:
+def words_to_compare(model: Model, count: int) -> np.ndarray:
     """Return token ids [batch, N]: at most `count` words, half drawn from the problem, half from the alphabet."""
     rng = random.Random(SEED)
     words = [read_word(model, word) for word in _problem_words(model, count - count // 2)]

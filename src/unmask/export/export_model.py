@@ -18,7 +18,7 @@ import numpy as np
 
 from unmask.api import compile_problem
 from unmask.errors import UnmaskError
-from unmask.export.agreement import check_words
+from unmask.export.agreement import words_to_compare
 from unmask.export.bert_gpt2_albert import albert_folder, bert_folder, gpt2_folder
 from unmask.export.folder_files import Files, check_free, write_new_folder
 from unmask.export.gguf_file import GgufChoice, gguf_folder
@@ -183,7 +183,7 @@ def export_files(
     name = exported_transformer(model, form, part, exact=exact)
     count = word_count(model)
     check_size(model, form, list(model.transformers) if form == "torch" else [name], count)
-    words = check_words(model, count)
+    words = words_to_compare(model, count)
     if form == "bert":
         return bert_folder(model, name, words, order=order)
     if form in CONTAINERS:

@@ -22,12 +22,12 @@ from unmask.export.agreement import (
     Agreement,
     ExportDisagreement,
     ObservedPass,
-    check_words,
     compare_passes,
     logit_scale,
     mask_of,
     observe_passes,
     planned_order,
+    words_to_compare,
 )
 from unmask.export.folder_files import Files, as_json, as_text, register_map, stock_card, summary
 from unmask.export.real_transformer import DTYPES, Dtype, Passes, RealTransformer, real_weights, repaired
@@ -163,7 +163,7 @@ def work_slots(model: Model, order: str | None) -> tuple[int, ...]:
     if order != "work":
         return ()
     levels = slot_levels(model)
-    if len(levels) < 3 or not _order_with_work(model, check_words(model, FEW_WORDS), levels[1]):
+    if len(levels) < 3 or not _order_with_work(model, words_to_compare(model, FEW_WORDS), levels[1]):
         raise UnmaskError(
             "--order work needs a model that computes level 2 of its slots without writing it, and a level above; "
             "compile a regular language with --hops 2 and at least 5 letters"
@@ -188,7 +188,7 @@ def slot_levels(model: Model) -> list[list[int]]:
 
     A predictor of several hops writes several levels of its tree in one step. Slots that are never written come last.
     """
-    steps = planned_order(model, check_words(model, FEW_WORDS))
+    steps = planned_order(model, words_to_compare(model, FEW_WORDS))
     if steps is None:
         raise UnmaskError("--order skip needs levels, but here the word determines when a slot is written; give a list")
     written = {slot: number for number, step in reversed(list(enumerate(steps))) for slot in step}  # at first

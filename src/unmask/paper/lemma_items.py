@@ -143,7 +143,7 @@ LEMMAS = (
         statement="An unmasked transformer of L layers on N rows is simulated by a causal one on N rows and L·N pads. "
         "The last N rows end with its result.",
         construction="theorems/causal_and_unmasked.py",
-        check=theorem_checks.of_transformers("unmasked_to_causal", "unmasked", seeds=40),
+        check=theorem_checks.transformer_check("unmasked_to_causal", "unmasked", seeds=40),
         bound="L·N pads, L + 1 layers",
         repaired="L·N pads and L + 1 layers, with the result in the last N rows. The paper has L(N - 1) pads, L "
         "layers, and a result in rows that are those of the input for L = 1.",
@@ -157,8 +157,8 @@ LEMMAS = (
         "with ⌈log2 N⌉ copies of each row.",
         construction="theorems/causal_and_unmasked.py",
         check=several(
-            theorem_checks.of_transformers("causal_to_unmasked", "causal", seeds=30),
-            theorem_checks.of_transformers("causal_to_unmasked_by_blocks", "causal", seeds=20),
+            theorem_checks.transformer_check("causal_to_unmasked", "causal", seeds=30),
+            theorem_checks.transformer_check("causal_to_unmasked_by_blocks", "causal", seeds=20),
         ),
         bound="N(⌈log2 N⌉ - 1) pads, L + 1 layers; the paper: N(N - 1) and 2L + 1",
         repaired="the result is the output of the last layer, 2L + 1; the paper names the stream after layer L. "

@@ -57,17 +57,17 @@ def by_theorem(source: str, target: str, stem: str) -> str:
     )
 
 
-TO_PLT = theorem_checks.converter("mdm_to_plt")
-TO_MDM = theorem_checks.converter("plt_to_mdm", lengths=(1, 2), padding=1)
-PACKED = theorem_checks.converter("plt_to_mdm_packed", precisions=(1, 2, 3), lengths=(1, 2), padding=1)
-COT_TO_PCOT = theorem_checks.converter("cot_to_pcot")
-PCOT_TO_COT = theorem_checks.converter("pcot_to_cot")
-PCOT_TO_MDM = theorem_checks.converter("pcot_to_mdm")
-PCOT_MIRRORED = theorem_checks.converter("pcot_to_mdm_mirrored", seeds=25, precisions=(1, 2))
-COT_MIRRORED = theorem_checks.converter("cot_to_mdm_mirrored", seeds=25, precisions=(1, 2))
-ONE_BY_ONE = theorem_checks.converter("pcot_to_cot_hosted", seeds=25, precisions=(1, 2), block=1)
-HOSTED = theorem_checks.converter("pcot_to_cot_hosted", seeds=25, precisions=(1, 2), growth=False)
-MDM_TO_PCOT = theorem_checks.converter("mdm_to_pcot")
+TO_PLT = theorem_checks.conversion_check("mdm_to_plt")
+TO_MDM = theorem_checks.conversion_check("plt_to_mdm", lengths=(1, 2), padding=1)
+PACKED = theorem_checks.conversion_check("plt_to_mdm_packed", precisions=(1, 2, 3), lengths=(1, 2), padding=1)
+COT_TO_PCOT = theorem_checks.conversion_check("cot_to_pcot")
+PCOT_TO_COT = theorem_checks.conversion_check("pcot_to_cot")
+PCOT_TO_MDM = theorem_checks.conversion_check("pcot_to_mdm")
+PCOT_MIRRORED = theorem_checks.conversion_check("pcot_to_mdm_mirrored", seeds=25, precisions=(1, 2))
+COT_MIRRORED = theorem_checks.conversion_check("cot_to_mdm_mirrored", seeds=25, precisions=(1, 2))
+ONE_BY_ONE = theorem_checks.conversion_check("pcot_to_cot_hosted", seeds=25, precisions=(1, 2), block=1)
+HOSTED = theorem_checks.conversion_check("pcot_to_cot_hosted", seeds=25, precisions=(1, 2), growth=False)
+MDM_TO_PCOT = theorem_checks.conversion_check("mdm_to_pcot")
 CONSTANT_STEPS = several(
     circuit_checks.constant_depth,
     circuit_checks.constantly_many_steps,
@@ -199,7 +199,9 @@ THEOREMS = (
         "same slots as a planner in every step. With P dummy slots it can: own:mdm-to-fixed-k*. The distribution is "
         "the same at the chosen slots; the paper claims this for all slots.",
         run=by_theorem("mdm", "topk", "planner_and_predictor_to_topk"),
-        check=several(theorem_checks.converter("planner_and_predictor_to_topk"), theorem_checks.topk_by_threshold),
+        check=several(
+            theorem_checks.conversion_check("planner_and_predictor_to_topk"), theorem_checks.topk_by_threshold
+        ),
         bound="T steps, P slots, max(L_U, L_S) + 1 layers",
         erratum="3: k varies from step to step; B must be subtracted twice.",
     ),
@@ -210,7 +212,7 @@ THEOREMS = (
         statement="MDM[T, P] ⊆ sMDM[T, T·P]: a new block of slots for every step, so that no slot is written twice.",
         construction="theorems/mdm_and_smdm.py",
         run=by_theorem("mdm", "smdm", "mdm_to_smdm"),
-        check=several(theorem_checks.converter("mdm_to_smdm"), theorem_checks.converter("smdm_to_mdm")),
+        check=several(theorem_checks.conversion_check("mdm_to_smdm"), theorem_checks.conversion_check("smdm_to_mdm")),
         bound="T steps, T·P slots, one symbol more",
         erratum="20: the statement holds; in the proof, a slot that stays masked cannot be copied as m, so it is "
         "copied as a proxy symbol. The first block has no previous block.",
@@ -400,7 +402,7 @@ OWN = (
         "the difference. This repairs thm:single-model-equivalence with a fixed k.",
         construction="theorems/mdm_and_topk.py",
         run=by_theorem("mdm", "topk", "mdm_to_fixed_k"),
-        check=theorem_checks.converter("mdm_to_fixed_k"),
+        check=theorem_checks.conversion_check("mdm_to_fixed_k"),
         bound="T steps, 2P slots, k = P, max(L_U, L_S) + 1 layers, D_U + D_S + 2|Σ| + ⌈log2(N + 2P)⌉ + 7 columns",
         erratum="3.",
     ),
@@ -413,7 +415,9 @@ OWN = (
         "first pass, which is recognised because no slot is written, takes fewer steps. Sampled runs are not covered.",
         construction="theorems/mdm_speed_up.py",
         run=by_theorem("mdm", "mdm", "mdm_speed_up"),
-        check=several(theorem_checks.converter("mdm_speed_up"), theorem_checks.converter("mdm_speed_up:3")),
+        check=several(
+            theorem_checks.conversion_check("mdm_speed_up"), theorem_checks.conversion_check("mdm_speed_up:3")
+        ),
         bound="⌈T/c⌉ steps, P slots, c·(max(L_U, L_S) + 4) layers, 2(D_U + D_S) + 5|Σ| + ⌈log2(N + P)⌉ + 4 columns, 3 "
         "more if c does not divide T",
     ),
@@ -443,7 +447,7 @@ OWN = (
         "(prop:cot-as-pcot).",
         construction="theorems/cot_and_pcot.py",
         run=by_theorem("pcot", "cot", "pcot_to_cot_answer_only"),
-        check=theorem_checks.converter("pcot_to_cot_answer_only"),
+        check=theorem_checks.conversion_check("pcot_to_cot_answer_only"),
         bound="2P - P' + 1 steps, L + 1 layers, 2D + O(log(N + P)) columns",
         erratum="13.",
     ),

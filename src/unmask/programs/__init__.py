@@ -7,9 +7,13 @@ planner_programs               planners, which choose the slots that are written
 regular                        regular languages
 recurrences                    any system of recurrences: user programs, grammars, circuits
 circuit_systems                circuits and circuit families as systems of recurrences
+printed_circuit_programs       circuit families that a machine with logarithmic space prints
 arithmetic_expressions, reachability, one_step_addition, sampling_programs       one kind of problem each
-simulation, residual_slots, addressed_rows, mirrored_rows, hosted_masks
-                               a given transformer inside a larger program, for theorems
+simulation                     a given transformer inside a larger program, for theorems; with it:
+  residual_slots               its residual stream, stored in slots
+  mirrored_rows                a causal transformer in an unmasked program
+  hosted_masks                 a parallel chain of thought, with its rows of masks, in a causal program
+  addressed_rows               heads that find single keys of a simulated head
 uniform_positions              check that positions can be computed in logarithmic space
 """
 

@@ -47,14 +47,14 @@ class Situation:
 
 @runtime_checkable
 class Planner(Protocol):
-    """Situation → the chosen slots, [batch, slots]; at least one masked slot wherever there is one."""
+    """Situation → the chosen slots, [batch, slots]; at least one masked slot of every row that has one."""
 
     def choose(self, situation: Situation) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
 class Uniform:
-    """k masked slots uniformly at random: those with the smallest words of the planner's tape."""
+    """k masked slots uniformly at random: those with the smallest random numbers on the planner's tape."""
 
     k: int
     tape: Tape
@@ -84,7 +84,7 @@ class Threshold:
 
     def choose(self, situation: Situation) -> np.ndarray:
         limit = self.x * situation.one
-        if isinstance(limit, Fraction):  # of integers: above the limit means above its floor
+        if isinstance(limit, Fraction):  # an integer is above the limit if it is above its floor
             limit = floor(limit)
         above = (situation.confidence > limit) & situation.masked
         return above | choose_surest(situation.confidence, situation.masked, 1)

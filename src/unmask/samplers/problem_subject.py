@@ -40,7 +40,9 @@ class Subject:
     words: tuple[str, ...]
     answers: tuple[str, ...]
     outputs: int
-    symbols: frozenset[str] = frozenset()  # possible answers besides true and false
+    """The number of slots at the end that hold the answer."""
+    symbols: frozenset[str] = frozenset()
+    """Possible answers besides true and false."""
     read_only: tuple[int, ...] = ()
     """Slots that are read as masks and never written: they belong to the prompt."""
 
@@ -150,7 +152,7 @@ def balanced_words(source: Problem, length: int, outputs: int, count: int, seed:
 
 
 def evenly(pairs: Sequence[tuple[str, str]], count: int) -> list[tuple[str, str]]:
-    """Return `count` of (word, answer), each answer in turn; fewer if one answer would have more than half of them."""
+    """Return `count` of the pairs (word, answer), each answer in turn; fewer if one would have more than half."""
     by_answer: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for pair in pairs:
         by_answer[pair[1]].append(pair)
@@ -183,14 +185,15 @@ def _distinct(words: Iterable[str]) -> Iterator[str]:
             yield word
 
 
-# Which slots a slot is made from, read off the attention weights of the predictor.
+# Dependencies: the slots from which a slot is computed, found in the attention weights of the predictor.
 #
-#     reads(row) after layer l = ⋃ over keys with a weight that is not 0, and the row itself, of reads(key) before l
-#     s depends on t    iff    t is among the reads of s, and written, on the first canvas of the model's own run from
-#                              which on the logits of s stay what they are when its planner writes s
+#     reads(row) after layer l = ⋃ reads(key) before l, over the row itself and all keys with a weight that is not 0
 #
-# Nothing here knows what the program means. A slot that is decided before its planner takes it waits for nothing more;
-# a slot that the planner never writes is read as a mask, so no slot waits for it.
+# Consider the run of the model's own planner. Let c be the first canvas from which on the logits of slot s stay the
+# same until s is written. Slot s depends on slot t if t is written on c and is among the reads of s on c.
+#
+# This uses only weights and canvases, and not the program. A slot whose logits are final before the planner chooses it
+# does not depend on slots that are written in the meantime. No slot depends on one that the planner never writes.
 
 
 WEIGHTS = re.compile(r"layers\.(\d+)\.heads\.\d+\.weights")
@@ -226,7 +229,7 @@ def dependencies(subject: Subject) -> np.ndarray | None:
 
 
 def reads(predictor: CompiledPredictor, canvas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the logits of one pass, and [batch, slot, slot]: which slots flow into each slot's row in it."""
+    """Return the logits of one pass, and the slots whose rows influence each slot's row in it, [batch, slot, slot]."""
     layers: dict[int, np.ndarray] = {}
 
     def watch(name: str, value: np.ndarray) -> None:
@@ -245,7 +248,7 @@ def reads(predictor: CompiledPredictor, canvas: np.ndarray) -> tuple[np.ndarray,
     return logits, flow[:, first:, first:] > 0
 
 
-# Order: how far a sampler's order is from one that waits for its operands, and its first wrong write.
+# Order: how often a sampler writes a slot before the slots that it depends on, and its first wrong write.
 
 
 MOST_LISTED_SLOTS = 2
@@ -253,7 +256,7 @@ MOST_LISTED_SLOTS = 2
 
 @dataclass(frozen=True)
 class WrongWrite:
-    """The first write of a run that differs from what the model's own planner writes there, and why."""
+    """The first write of a run that differs from that of the model's own planner, and the reason."""
 
     word: int
     step: int
@@ -284,7 +287,7 @@ class Order:
         return np.nonzero(self.depends)
 
     def violated(self, sample: Sample) -> float | None:
-        """Return the share of pairs (slot, slot that it reads) in which the slot was not written later; 0 is valid."""
+        """Return the share of dependencies that the order violates: the slot was not written after the one it reads."""
         if self.depends is None:
             return None
         when = sample.step_map
@@ -293,9 +296,9 @@ class Order:
         return float(early.mean()) if len(early) else 0.0
 
     def first_wrong(self, sample: Sample) -> WrongWrite | None:
-        """Return the first wrong write of the first word that is not right, or else of the first word that has one."""
-        answered = self.subject.right(sample)
-        for row in np.argsort(answered, kind="stable").tolist():
+        """Return the first wrong write of the first word that has one; words with a wrong result come first."""
+        is_right = self.subject.right(sample)
+        for row in np.argsort(is_right, kind="stable").tolist():
             wrong = self.first_wrong_of(sample, row)
             if wrong is not None:
                 return wrong
@@ -307,25 +310,29 @@ class Order:
         wrong = [w for w in sample.writes(row) if w.after not in (mask, expected.get(w.slot, w.after))]
         if not wrong:
             return None
-        first = [write for write in wrong if write.step == wrong[0].step]
-        explained = [(write, self._reason(sample, row, write)) for write in first]
-        write, reason = next((pair for pair in explained if "while" in pair[1]), explained[0])
-        symbols = self.subject.predictor.vocabulary
+        writes = [write for write in wrong if write.step == wrong[0].step]
+        write = next((write for write in writes if self._masked_operands(sample, row, write)), writes[0])
+        symbols, reason = self.subject.predictor.vocabulary, self._reason(sample, row, write)
         return WrongWrite(row, write.step, write.slot, symbols[write.after], symbols[truth[write.slot]], reason)
 
+    def _masked_operands(self, sample: Sample, row: int, write: Write) -> list[int]:
+        """Return the masked slots that a written slot reads, without those that other masked ones among them read."""
+        if self.depends is None:
+            return []
+        is_masked = sample.histories[write.step - 1][row] == self.subject.predictor.mask_id
+        masked = np.flatnonzero(self.depends[row, write.slot] & is_masked)
+        return [t for t in masked.tolist() if not self.depends[row, masked, t].any()]
+
     def _reason(self, sample: Sample, row: int, write: Write) -> str:
-        """Return why a slot was written wrongly: a slot that it reads was empty or wrong."""
+        """Return why a slot was written wrongly: a slot that it reads was masked, or a wrong slot was written."""
+        operands = self._masked_operands(sample, row, write)
+        if operands:
+            listed = ", ".join(map(str, operands[:MOST_LISTED_SLOTS]))
+            listed += " …" if len(operands) > MOST_LISTED_SLOTS else ""
+            subject, verb = ("slots", "were") if len(operands) > 1 else ("slot", "was")
+            return f"slot {write.slot} written while {subject} {listed} {verb} masked"
         mask = self.subject.predictor.mask_id
         truth, before = self.subject.own.sequences[row], sample.histories[write.step - 1][row]
-        if self.depends is not None:
-            missing = np.flatnonzero(self.depends[row, write.slot] & (before == mask))
-            nearest = [t for t in missing.tolist() if not self.depends[row, missing, t].any()]
-            if nearest:
-                listed = ", ".join(map(str, nearest[:MOST_LISTED_SLOTS])) + (
-                    " …" if len(nearest) > MOST_LISTED_SLOTS else ""
-                )
-                subject, verb = ("slots", "were") if len(nearest) > 1 else ("slot", "was")
-                return f"slot {write.slot} written while {subject} {listed} {verb} masked"
         extra = np.flatnonzero((truth == mask) & (before != mask))
         if len(extra):
             return (

@@ -1,4 +1,7 @@
-"""Check converters on random saturating sources: the aligned states after every step, and the bound on the size."""
+"""Compare conversions with random saturating sources: the states after every step, and the bound on the size.
+
+The `Alignment` of a conversion says where the converted model stores each state of its source (`alignment`).
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,7 +32,7 @@ class ConversionDisagreement:
     difference: Difference | str
 
 
-def check_source(
+def first_disagreement(
     source: Model,
     conversion: Conversion,
     *,
@@ -38,7 +41,7 @@ def check_source(
     tape: Tape | None = None,
     engine: Engine | None = None,
 ) -> ConversionDisagreement | None:
-    """Run source and conversion on a few words; return the first disagreement, or None."""
+    """Run source and conversion on a few words; return the first disagreement, None if there is none."""
     engine = engine or ReferenceEngine()
     sampled = sample_words(source, Draws(seed, 1), words)
     outcomes = (_outcomes(model, sampled, engine, tape) for model in (source, conversion.model))
@@ -67,7 +70,7 @@ def _outcome_difference(
     return None if source.aliases.get(symbol, symbol) == last else f"the last symbol is {symbol!r} against {last!r}"
 
 
-def check_theorem(
+def theorem_disagreements(
     theorem: Theorem,
     seeds: range,
     *,
@@ -78,9 +81,10 @@ def check_theorem(
     growth: bool = True,
     **sizes: Any,
 ) -> list[ConversionDisagreement]:
-    """Convert random models of many shapes; return all disagreements, and assert the bound on the size and its growth.
+    """Convert random models of many shapes and return all disagreements.
 
-    `growth` is False for a conversion whose width is not logarithmic for all sources.
+    Assert that every result is within its bound and, with `growth`, that the bound grows as the paper states. `growth`
+    is False for a conversion whose width is not logarithmic for all sources.
     """
     disagreements = []
     for seed in seeds:
@@ -90,7 +94,7 @@ def check_theorem(
         grows = theorem.growth(SourceSize.of(source).as_in_the_paper())
         assert grows.as_promised or not growth, (seed, theorem.stem, grows)
         for tape in (None, Tape(seed)) if sampled else (None,):
-            disagreement = check_source(source, conversion, seed=seed, tape=tape, engine=engine)
+            disagreement = first_disagreement(source, conversion, seed=seed, tape=tape, engine=engine)
             if disagreement:
                 disagreements.append(disagreement)
     return disagreements
@@ -123,7 +127,7 @@ def two_words(seed: int, source: Transformer) -> np.ndarray:
 
 
 def layer_streams(transformer: Transformer, tokens: np.ndarray) -> list[np.ndarray] | None:
-    """Return the stream after 0, 1, … layers; None for a division by zero."""
+    """Return the residual stream before the first layer and after each layer; None for a division by zero."""
     session = ReferenceEngine().session(transformer)
     streams = [session.embed(tokens)]
     try:
@@ -134,7 +138,9 @@ def layer_streams(transformer: Transformer, tokens: np.ndarray) -> list[np.ndarr
     return streams
 
 
-def transformer_disagreement(source: Transformer, conversion: TransformerConversion, tokens: np.ndarray) -> str | None:
+def first_transformer_disagreement(
+    source: Transformer, conversion: TransformerConversion, tokens: np.ndarray
+) -> str | None:
     """Describe the first difference between the conversion and its source; None if there is none."""
     source_streams = layer_streams(source, tokens)
     streams = layer_streams(conversion.transformer, conversion.padded(tokens))
@@ -156,10 +162,10 @@ def transformer_disagreement(source: Transformer, conversion: TransformerConvers
     return None if np.array_equal(expected, actual) else "the logits differ"
 
 
-def check_transformers(
+def transformer_theorem_disagreements(
     theorem: TransformerTheorem, attention: Attention, seeds: range, *, precision: int, **sizes: Any
 ) -> tuple[list[tuple[int, str]], int]:
-    """Return all disagreements as (seed, description), and the number of sources that divide by zero."""
+    """Convert random transformers; return all disagreements (seed, description) and how many sources divide by zero."""
     disagreements, divided = [], 0
     for seed in seeds:
         source = random_transformer(seed, attention, precision=precision, **sizes)
@@ -169,7 +175,7 @@ def check_transformers(
         assert conversion.price.within(theorem.bound(source, rows)), (seed, conversion.price)
         assert [location.layer for location in conversion.streams[:-1]] == list(range(len(source.layers) + 1))
         divided += layer_streams(source, tokens) is None
-        disagreement = transformer_disagreement(source, conversion, tokens)
+        disagreement = first_transformer_disagreement(source, conversion, tokens)
         if disagreement:
             disagreements.append((seed, disagreement))
     return disagreements, divided

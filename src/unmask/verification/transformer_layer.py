@@ -38,7 +38,7 @@ class NumberDomain(ABC, Generic[Row, Part, Weights, Biases]):
 
     @abstractmethod
     def total(self, parts: Sequence[Part]) -> Part:
-        """Return the SUM of several parts, in order, clipped after every addition."""
+        """Return the sum of several parts, in order, clipped after every addition."""
 
     @abstractmethod
     def add(self, left: Row | Part, right: Row | Part) -> Row:
@@ -69,7 +69,7 @@ class NumberDomain(ABC, Generic[Row, Part, Weights, Biases]):
 
 @dataclass(frozen=True, eq=False)
 class SomeColumns:
-    """Some columns of vectors, values [columns, cases]; all others are 0. A single case means that all are equal."""
+    """Some columns of vectors, values [columns, cases]; the others are 0. A single case stands for all cases."""
 
     columns: np.ndarray
     values: np.ndarray

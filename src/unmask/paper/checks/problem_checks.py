@@ -29,7 +29,7 @@ from unmask.reasoners.planners import Uniform
 from unmask.reasoners.run_words import answers, run
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import sample_words
-from unmask.theorems.conversion_checks import check_source
+from unmask.theorems.conversion_checks import first_disagreement
 from unmask.verification.lengths.family_certificate import certificate_of
 from unmask.verification.lengths.prove_lengths import LengthCertificate
 from unmask.weights.kinds import Kind
@@ -122,7 +122,7 @@ def converted(effort: Effort) -> Evidence:
     ):
         theorem = theorem_with_stem(stem)
         source = compile_problem("(ab)*", theorem.source, length=length)
-        wrong = check_source(source, theorem.convert(source), seed=3, words=effort.of(4), engine=FastEngine())
+        wrong = first_disagreement(source, theorem.convert(source), seed=3, words=effort.of(4), engine=FastEngine())
         require(wrong is None, f"{stem} at N = {length}: {wrong}")
         cases += effort.of(4)
     return Evidence("(ab)* compiled and converted to plt, smdm, topk and from pcot: every aligned state", cases)

@@ -1,4 +1,8 @@
-"""Checks of the conversions between frameworks: random saturating sources, and all aligned states after every step."""
+"""Checks of the conversions between frameworks, on random saturating sources.
+
+A theorem is named by its *stem*, such as `mdm_to_plt`. A conversion is compared with its source in all aligned states
+(`theorems.alignment`) after every step, and its size with the bound of the theorem.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,10 +22,10 @@ from unmask.testing.random_model import all_words, cached_model, sample_words
 from unmask.theorems.alignment import aligned_difference
 from unmask.theorems.all_theorems import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS, theorem_with_option
 from unmask.theorems.conversion_checks import (
-    check_source,
-    check_theorem,
-    check_transformers,
+    first_disagreement,
     random_transformer,
+    theorem_disagreements,
+    transformer_theorem_disagreements,
     two_words,
 )
 from unmask.theorems.theorem import Conversion, SourceSize, Theorem, TransformerTheorem, rounded_up
@@ -39,7 +43,7 @@ def theorem_with_stem(stem: str) -> Theorem:
     return theorem
 
 
-def converter(
+def conversion_check(
     stem: str,
     *,
     seeds: int = 26,
@@ -48,12 +52,12 @@ def converter(
     growth: bool = True,
     **sizes: Any,
 ) -> Check:
-    """Return the check of a converter on random models, the same number for every p: all aligned states, the price."""
+    """Return the check of a conversion: all aligned states and the size, for the same number of random models per p."""
 
     def check(effort: Effort) -> Evidence:
         theorem, drawn_seeds = theorem_with_stem(stem), range(effort.of(seeds))
         for precision in precisions:
-            wrong = check_theorem(
+            wrong = theorem_disagreements(
                 theorem,
                 drawn_seeds,
                 precision=precision,
@@ -80,25 +84,25 @@ def converter(
     return check
 
 
-def fewer_slots(stem: str, than: str, *, lengths: tuple[int, ...] = (8, 16, 32, 64)) -> Check:
-    """Return the check that one conversion of random chains has fewer slots than another, both within their bounds."""
+def fewer_slots(stem: str, other_stem: str, *, lengths: tuple[int, ...] = (8, 16, 32, 64)) -> Check:
+    """Return the check that a conversion of random chains has fewer slots than another, both within their bounds."""
 
     def check(effort: Effort) -> Evidence:
-        theorem, other = theorem_with_stem(stem), theorem_with_stem(than)
+        theorem, other = theorem_with_stem(stem), theorem_with_stem(other_stem)
         sources = [
             cached_model(seed, theorem.source, n, precision=1, layers=1)
             for n in lengths
             for seed in range(effort.of(2))
         ]
         for source in sources:
-            price, other_price = (Price.of(each.convert(source).model) for each in (theorem, other))
+            price, other_price = (Price.of(t.convert(source).model) for t in (theorem, other))
             require(price.within(theorem.bound(source)), f"{stem} at N = {source.length}: {price}")
-            require(other_price.within(other.bound(source)), f"{than} at N = {source.length}: {other_price}")
+            require(other_price.within(other.bound(source)), f"{other_stem} at N = {source.length}: {other_price}")
             slots, other_slots = price.padding, other_price.padding
             require(slots < other_slots, f"N = {source.length}: {slots} and {other_slots} slots")
         return Evidence(
-            f"{len(sources)} random chains through {stem} and {than}: both within their bounds, fewer slots by {stem}; "
-            f"{sizes_of(sources)}, p = 1",
+            f"{len(sources)} random chains through {stem} and {other_stem}: both within their bounds, fewer slots "
+            f"by {stem}; {sizes_of(sources)}, p = 1",
             len(sources),
         )
 
@@ -114,7 +118,7 @@ def at_most_n_slots(effort: Effort) -> Evidence:
         require(model.steps == source.steps, f"N = {n}: {model.steps} steps for {source.steps}")
         require(model.padding == source.steps + 3 <= n, f"N = {n}: {model.padding} slots")
         if n < 10:
-            wrong = check_source(source, theorem.convert(source), seed=n, engine=FastEngine())
+            wrong = first_disagreement(source, theorem.convert(source), seed=n, engine=FastEngine())
             require(wrong is None, f"cot_to_mdm_mirrored, N = {n}: {wrong}")
     return Evidence(
         f"random chains of ⌈log2 N⌉ steps as masked diffusion with ⌈log2 N⌉ steps and ⌈log2 N⌉ + 3 ≤ N slots, N = "
@@ -147,7 +151,9 @@ def same_tape(stem: str, *, seeds: int) -> Check:
 
     def check(effort: Effort) -> Evidence:
         drawn_seeds = range(effort.of(seeds))
-        wrong = check_theorem(theorem_with_stem(stem), drawn_seeds, precision=2, sampled=True, engine=FastEngine())
+        wrong = theorem_disagreements(
+            theorem_with_stem(stem), drawn_seeds, precision=2, sampled=True, engine=FastEngine()
+        )
         if wrong:
             raise Refuted(f"{stem}: random:{wrong[0].seed} with a tape, on {wrong[0].word}: {wrong[0].difference}")
         return Evidence(
@@ -159,15 +165,15 @@ def same_tape(stem: str, *, seeds: int) -> Check:
     return check
 
 
-def of_transformers(stem: str, attention: Attention, *, seeds: int = 60) -> Check:
-    """Return the check of a theorem about single transformers: every row after every layer, the logits, the price."""
+def transformer_check(stem: str, attention: Attention, *, seeds: int = 60) -> Check:
+    """Return the check of a theorem about single transformers: every row after every layer, the logits, the size."""
 
     def check(effort: Effort) -> Evidence:
         theorem, rows, divided = _theorem(stem), [], 0
         assert isinstance(theorem, TransformerTheorem)
         drawn_seeds = range(effort.of(seeds))
         for precision in (1, 2, 3):
-            wrong, dividing = check_transformers(theorem, attention, drawn_seeds, precision=precision)
+            wrong, dividing = transformer_theorem_disagreements(theorem, attention, drawn_seeds, precision=precision)
             if wrong:
                 raise Refuted(f"{stem}: random transformer {wrong[0][0]} at p = {precision}: {wrong[0][1]}")
             sources = [random_transformer(seed, attention, precision=precision) for seed in drawn_seeds]
@@ -184,7 +190,7 @@ def of_transformers(stem: str, attention: Attention, *, seeds: int = 60) -> Chec
 
 
 def topk_by_threshold(effort: Effort) -> Evidence:
-    """Check topk_to_mdm on models without k; it must refuse a model that ranks with a fixed k < P."""
+    """Check topk_to_mdm on models without k; it must refuse models that choose exactly k < P slots."""
     theorem, sources = theorem_with_stem("topk_to_mdm"), []
     drawn_seeds = range(effort.of(90))
     for seed in drawn_seeds:
@@ -197,7 +203,7 @@ def topk_by_threshold(effort: Effort) -> Evidence:
             raise Refuted(f"topk_to_mdm converts random:{seed}, which ranks")
         conversion = theorem.convert(source)
         require(Price.of(conversion.model).within(theorem.bound(source)), f"random:{seed} costs more than its bound")
-        wrong = check_source(source, conversion, seed=seed, engine=FastEngine())
+        wrong = first_disagreement(source, conversion, seed=seed, engine=FastEngine())
         require(wrong is None, f"topk_to_mdm: random:{seed}: {wrong}")
         sources.append(source)
     require(sources, "no random model chooses by its threshold")
@@ -210,7 +216,7 @@ def topk_by_threshold(effort: Effort) -> Evidence:
 
 
 def chain(kinds: str, stems: Sequence[str], *, seeds: int, **sizes: Any) -> Check:
-    """Return the check of several conversions, one after the other: the last symbol on every word, and every price."""
+    """Return the check of conversions in sequence: the last symbol on every word, and the size of every result."""
 
     def check(effort: Effort) -> Evidence:
         cases, sources = 0, []
@@ -257,7 +263,7 @@ def exact_slots(effort: Effort) -> Evidence:
 
 
 def distance_of_noise(effort: Effort) -> Evidence:  # noqa: ARG001
-    """Check that the distance between the law of a noise slot of plt_to_mdm and the noise is below the stated bound."""
+    """Check the bound on the distance between the law of a noise slot of plt_to_mdm and the law of the noise itself."""
     for p, most in ((1, Fraction("0.296")), (2, Fraction("0.0991")), (3, Fraction("0.0234"))):
         distance = noise_distance(Precision(p))
         require(0 < distance < most, f"the distance is {rounded_up(distance)} at p = {p}, not below {most}")
@@ -274,7 +280,7 @@ def hops(source: Model, stems: Sequence[str]) -> Iterator[tuple[Model, Theorem, 
 
 
 def with_padded_input(effort: Effort) -> Evidence:
-    """Check mdm_to_pcot_padded, which reads the word followed by P symbols: every step, the answer, the price."""
+    """Check mdm_to_pcot_padded, which reads the word and P more symbols: every step, the answer, and the size."""
     theorem, sources = theorem_with_stem("mdm_to_pcot_padded"), []
     drawn_seeds = range(effort.of(52))
     for seed in drawn_seeds:
@@ -298,7 +304,7 @@ def with_padded_input(effort: Effort) -> Evidence:
 
 
 def stored_streams(effort: Effort) -> Evidence:
-    """Check the stream that plt_to_mdm stores: after every step the slots have the looped model's stream."""
+    """Check that after every step the slots of plt_to_mdm hold the residual stream of the looped model."""
     theorem, cases, sources = theorem_with_stem("plt_to_mdm"), 0, []
     drawn_seeds = range(effort.of(52))
     for seed in drawn_seeds:
@@ -307,7 +313,7 @@ def stored_streams(effort: Effort) -> Evidence:
         )
         conversion = theorem.convert(source)
         words = sample_words(source, Draws(seed, 1), 2).tolist()
-        wrong = check_source(source, conversion, seed=seed, words=len(words), engine=FastEngine())
+        wrong = first_disagreement(source, conversion, seed=seed, words=len(words), engine=FastEngine())
         require(wrong is None, f"random:{seed}: {wrong}")
         require(conversion.alignment.copies, "the alignment does not cover the stream")
         cases += len(words) * source.steps

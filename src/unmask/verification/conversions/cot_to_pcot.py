@@ -4,8 +4,9 @@ In step t, 0 <= t < T, the source has the rows 0 … R - 1, R = begin + N + t >=
 The converted model has these rows and the mask in row R. By induction on steps and layers:
 
     rows n < R     hold the same symbols, so the same stream before the first layer. They do not see the mask
-                   (attention is causal), and their scores are those of the source: the guard adds 0. So they hold the
-                   source's stream after every layer, and divide by zero where it does
+                   (attention is causal). Their scores are those of the source: the guard, a number that the program
+                   adds to each score, is 0. So they hold the source's stream after every layer, and divide by zero
+                   where it does
     row R          has score B on every key: whatever it holds, it does not divide by zero. In the last layer it looks
                    up row R - 1, whose stream is then in `final`, and the logits are those of the source's last row.
                    The mask's own logit is -B and the last one, so it never wins
@@ -115,16 +116,16 @@ class _Layout:
 
 
 class _Rows:
-    """The rows before the mask, and the mask's row, after each layer; one state for each symbol and each flags."""
+    """The rows before the mask, and the mask's row, after each layer; one state per symbol and values of the flags."""
 
     def __init__(self, claim: ConversionClaim, machine: ProgramMachine, layout: _Layout) -> None:
         self.machine, self.precision = machine, claim.precision
         self.symbols, self.depth = claim.shape.symbols, machine.sums.depth[NAME]
         self.stream = machine.streams[NAME]
         if machine.program.outputs != self.symbols + 1 or len(machine.program.symbols) != self.symbols + 1:
-            raise ObligationFailed("there is not one symbol more than the source has")
+            raise ObligationFailed("the program does not have one symbol more than the source")
         if len(machine.layers) != self.depth + 1:
-            raise ObligationFailed("there is not one layer more than the source has")
+            raise ObligationFailed("the program does not have one layer more than the source")
         flags = [machine.flags(claim.arithmetic, layout.row, where) for where in (layout.before, layout.mask)]
         self.rows_before: list[RowState] = [
             machine.start(token, values, token, (NAME,)) for token in range(self.symbols) for values in flags[0]
