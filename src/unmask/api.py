@@ -349,9 +349,9 @@ def prove_family(
         >>> prove_family("(a|b)*abb", "cot").status
         'proved'
     """
-    from unmask.verification.lengths.prove_lengths import every_length
+    from unmask.verification.lengths.prove_lengths import prove_problem
 
-    return every_length(problem_of(problem), compiler_of(problem), kind, precision, engine or FastEngine(), lengths)
+    return prove_problem(problem_of(problem), compiler_of(problem), kind, precision, engine or FastEngine(), lengths)
 
 
 def prove_conversion(

@@ -1,12 +1,15 @@
 """A test bench for samplers and engines of masked diffusion models: models whose truth is known, and named checks.
 
 ROW ──reference_models──▶ compiled, exported, described ──bench_folder──▶ a folder that grades without unmask
-generate × folder ──observed_run──▶ canvases, predictions, writes ──checks──▶ Report
+folder ──loaded_model──▶ LoadedModel
+generate × LoadedModel ──trial, observed_run──▶ canvases, predictions, writes ──checks, run_checks──▶ Report
+Report ──checks_page──▶ HTML page
 
 ROW ──circuits──▶ which heads and MLPs decide what, found by switching them off (`ablated_bert`); a proposal → a score
 
-A check goes into `checks` or `comparison_checks`, a model into `reference_models`, a call of somebody else's sampler
-into `adapters`. `check_sampler` runs everything.
+A check goes into `checks` or `comparison_checks`, a model into `reference_models`, a call of a published sampler into
+`adapters`. `check_sampler` runs everything; `pytest_plugin` runs it as tests. `user_function` makes a sampler of
+`unmask samplers` from a function of the user. `programs` contains the programs of some reference models.
 """
 
 from typing import TYPE_CHECKING

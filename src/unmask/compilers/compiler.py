@@ -1,7 +1,7 @@
 """Problem × kind × N → Model: the one place that chooses a compiler.
 
-`compiler_for` maps a problem to its compiler; a new kind of problem without an automaton adds a case there. `compiled`
-is what `compile` calls.
+`compiler_for` maps a problem to its compiler. A new kind of problem adds a case there only if it has neither an
+automaton nor a system of recurrences. `compiled` is what `compile` calls.
 """
 
 from dataclasses import dataclass, replace

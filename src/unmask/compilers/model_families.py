@@ -1,4 +1,4 @@
-"""Programs × vocabulary × frame → Model, for one length (`model_of`) or for every N (`Family.model_at`).
+"""Programs × vocabulary × frame → Model, for one length (`model_of`) or for every N (`ModelFamily.model_at`).
 
 A family holds the models of one kind of a problem for every N from `least` on, as programs and a frame in N. `compile`
 instantiates it, so what is proved of the family holds for each of its models.

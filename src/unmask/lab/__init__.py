@@ -5,8 +5,10 @@
     presets ──sweep──▶ results.json ──result_tables, result_plots──▶ Markdown, SVG
 
 `settings` defines the config of a run. `task_sources`, `task_layouts` and `program_layout` say what every row holds
-after every step; they do not import torch. `trained_network` is the transformer. A trained model runs in the loops of
-`reasoners/` and under the samplers of `samplers/`, as a compiled model does.
+after every step; they do not import torch. `trained_network` is the transformer, `training_batches` has its examples
+and loss, `checkpoints` its folder, and `memory_estimates` what it needs. A trained model runs in the loops of
+`reasoners/`, under the samplers of `samplers/` (`trained_sampling`) and in the viewer (`trained_view`), as a compiled
+model does. `result_rows` groups the cells of results.json that differ only in the seed.
 """
 
 from typing import TYPE_CHECKING

@@ -1,12 +1,15 @@
 """Published samplers over any predictor, measured on problems and laws whose truth is known; floats are allowed here.
 
 Predictor × Sampler × canvas ──sampling_loop──▶ Sample
-PROBLEM × N ──problem_comparison──▶ right answers, orders, first wrong writes, least passes
+PROBLEM × N ──problem_subject, problem_comparison──▶ right answers, orders, first wrong writes, least passes
 law:FILE × N ──law_comparison──▶ the exact law of a sampler, KL and total variation
 law:FILE × N × K ──pass_schedules──▶ the expected KL of schedules, and the best one
 
-A rule goes into `write_once_rules`, `remasking_rules` or `editing_rules`, its name into `sampler_names`;
-`rule_interface` defines what a rule sees. `string_law` reads laws.
+`write_once_rules`, `remasking_rules` and `editing_rules` contain the rules, and `sampler_names` their names;
+`rule_interface` defines what a rule sees (CONTRIBUTING.md: add a sampler rule). `predictors` are compiled models or
+models of Hugging Face. `string_law` reads laws. `masked_information` is the curve from which the cost of a schedule
+follows, `exact_passes` the least number of passes for a law, and `write_once_parity` what two passes can do for strings
+of even parity. `line_plot` and `report_page` write the page of `--out`.
 """
 
 from typing import TYPE_CHECKING

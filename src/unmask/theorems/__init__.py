@@ -1,5 +1,7 @@
 """Model of one kind → model of another kind: one file per theorem that relates two frameworks.
 
+A file is named after the kinds that it relates, such as `mdm_to_plt`; the ending of a variant says how it differs.
+
 A converter takes a `Model` of one kind and returns a `Conversion`: the model of the other kind, and an `Alignment` that
 says where this model stores each state of its source. A few converters take a single `Transformer`
 (`causal_and_unmasked`). Each file defines a `Theorem`: the label in the paper, the converter, and a bound on the size

@@ -1,4 +1,4 @@
-"""Proofs about conversions, for every source of a shape and every N: `unmask prove theorem:STEM --every-length`.
+"""Proofs about conversions, for every source of a shape and every N: `unmask prove theorem:STEM`.
 
 `prove_conversions` is the entry point. The construction of a theorem is run on an `unknown_source`, whose weights and
 sizes are names. The result is the program that `convert` instantiates. `machine` executes it on rows whose columns hold

@@ -282,7 +282,7 @@ def require_formulas_alone(
     """Settle that models of the family depend on N through formulas alone; with a compiler, also the compiled ones."""
     least = max(family.least, LEAST_ASKED)  # the model of N = 0 is proved by itself
     bare = ModelFamily(family.kind, family.least, family.design, family.characters, {})
-    _settle_uses("`Family.model_at` uses N in formulas alone", bare.model_at, least, precision, ledger)
+    _settle_uses("`ModelFamily.model_at` uses N in formulas alone", bare.model_at, least, precision, ledger)
     if compiler is not None:
 
         def compile_at(length: int, precision: Precision) -> Any:

@@ -55,16 +55,18 @@ PROVERS: dict[str, Callable[[LanguageClaim], None]] = {
     "cot": prove_chain,
 }
 TRIED = 10
-"""A counterexample is searched for at the lengths below this one."""
+"""A counterexample is searched for at all lengths below this one."""
 LONGEST_TRIED = 600
+"""The largest length from an example of the solver at which a counterexample is searched for."""
 COMPARED_LENGTHS = 3
 """The number of lengths at which the model of a circuit family is compared with the textbook circuit."""
 
 TRUSTED = (
-    "`compile` at the lengths that were not compared: the compilers' `compile`, `Family.model_at`, `program_at`, "
-    "`model_of` and `assemble`. Tracing shows that the Python code from `Family.model_at` on, and the `compile` of "
-    "regular languages, do not branch on N itself. Not excluded: a fault that depends on a value of a formula (rows, "
-    "steps, slots, bits) or inside NumPy, and in the `compile` of programs and circuit families one at a single N.",
+    "`compile` at the lengths that were not compared: the compilers' `compile`, `ModelFamily.model_at`, "
+    "`program_at`, `model_of` and `assemble`. Tracing shows that the Python code from `ModelFamily.model_at` on, and "
+    "the `compile` of regular languages, do not branch on N itself. Not excluded: a fault that depends on a value of a "
+    "formula (rows, steps, slots, bits) or inside NumPy, and in the `compile` of programs and circuit families one at "
+    "a single N.",
     "`Expression.evaluate`, which gives the positions of a compiled model. The proof uses the syntax trees. "
     "The two are compared at the lengths above and, formula by formula, beside powers of two up to N = 2^36; the tests "
     "compare every operator at random n and N below 2^39.",
@@ -110,20 +112,23 @@ class WrongModel:
 
 
 def unreached(name: str, kind: str, precision: int, reason: str) -> Verdict:
-    """Return unknown for a problem that no proof was tried for."""
+    """Return the verdict unknown for a problem; no proof was tried."""
     return unknown_statement(f"{_subject(name, kind, precision)} is correct for every word of length N.", reason)
 
 
 def unknown_statement(statement: str, reason: str, trusted: tuple[str, ...] = TRUSTED) -> Verdict:
-    """Return unknown for a statement that no proof was tried for."""
+    """Return the verdict unknown for a statement; no proof was tried."""
     record = ProofRecord(statement, trusted=trusted)
     return Verdict.of_record("unknown", record, reason=reason, certificate=LengthCertificate({}))
 
 
-def every_length(
+def prove_problem(
     problem: Problem, compiler: Compiler, kind: Kind, precision: int, engine: Engine, lengths: Sequence[int] = ()
 ) -> Verdict:
-    """Prove a problem for a kind and a precision, given as numbers; compare the compiled models at `lengths`, too."""
+    """Check the arguments of `unmask prove`, and prove that the models of the problem are correct for every N.
+
+    At `lengths`, compiled models are compared with the family in any case.
+    """
     if kind not in KINDS:
         raise ProblemError(f"unknown kind {kind!r}; use one of {', '.join(KINDS)}")
     if not 1 <= precision <= 8:
@@ -207,7 +212,7 @@ class _Attempt:
         return f"{subject} accepts exactly the words of length N that the problem accepts, in {steps} with {slots}."
 
     def unknown(self, reason: str) -> Verdict:
-        """Return unknown for this reason, with the obligations that are settled so far."""
+        """Return the verdict unknown for this reason, with the obligations that are settled so far."""
         return self._verdict("unknown", reason=reason)
 
     def _verdict(
