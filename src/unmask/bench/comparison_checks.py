@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.bench.checks import check, random_slots, refuse_too_many_writes, writes_once
+from unmask.bench.checks import random_slots, refuse_too_many_writes, register_check, writes_once
 from unmask.bench.observed_run import NotApplicable, ObservedRun
 from unmask.bench.trial import CheckFailed, Trial, refuse_fault
 
@@ -22,7 +22,7 @@ KNOWN_EQUAL: dict[str, tuple[Any, ...]] = {"editing_threshold": (None, 2.0)}
 """Option → values with which a run is known to be the same: no probability exceeds 2, so nothing is edited."""
 
 
-@check("an option is not passed on: two values give the same run")
+@register_check("an option is not passed on: two values give the same run")
 def options_have_effect(trial: Trial) -> str:
     writes_once(trial)
     model = trial.model
@@ -45,7 +45,7 @@ def options_have_effect(trial: Trial) -> str:
     return f"with an effect: {', '.join(compared)}"
 
 
-@check("values of an option that mean the same give different runs: one of them is replaced by a default")
+@register_check("values of an option that mean the same give different runs: one of them is replaced by a default")
 def options_agree(trial: Trial) -> str:
     model, word = trial.model, trial.words[0]
     compared_options = {name: values for name, values in KNOWN_EQUAL.items() if trial.accepts(name)} | dict(trial.equal)
@@ -68,7 +68,7 @@ def options_agree(trial: Trial) -> str:
                         for run in () if extra else pair:  # such a sampler may write random symbols
                             refuse_fault("no_shift", trial.unpredicted_write(run))
                         where_and_values = f"steps={steps}{where}: {name}={first!r} and {name}={other_value!r} differ"
-                        raise CheckFailed(f"{where_and_values}: {difference(trial, *pair)}")
+                        raise CheckFailed(f"{where_and_values}: {runs_difference(trial, *pair)}")
                     compared += 1
     if not compared:
         raise NotApplicable("no run of this sampler can be compared")
@@ -76,7 +76,7 @@ def options_agree(trial: Trial) -> str:
     return f"the same runs with {'; '.join(agreed)}"
 
 
-@check("rows of a batch influence each other: a quota or an end that is computed for all rows together")
+@register_check("rows of a batch influence each other: a quota or an end that is computed for all rows together")
 def batch_rows(trial: Trial) -> str:
     compared, fault = _rows_beside(trial)
     if fault is not None:
@@ -115,7 +115,7 @@ def _rows_beside(trial: Trial) -> tuple[list[str], str | None]:
     return compared, None
 
 
-@check("padding is read or written: the attention mask is not passed on")
+@register_check("padding is read or written: the attention mask is not passed on")
 def padding(trial: Trial) -> str:
     trial.require_option("attention_mask")
     model = trial.model
@@ -146,7 +146,7 @@ def padding(trial: Trial) -> str:
     return "rows with padding on the left are the same as without, also beside a longer prompt"
 
 
-@check("two equal runs differ: ties are broken by chance")
+@register_check("two equal runs differ: ties are broken by chance")
 def deterministic(trial: Trial) -> str:
     fault = _chance(trial)
     if fault is not None:
@@ -163,7 +163,7 @@ def _chance(trial: Trial) -> str | None:
         )
         if not same_run(first, second):
             where = " where all slots tie" if variant else ""
-            return f"two runs with the same arguments differ{where}: {difference(trial, first, second)}"
+            return f"two runs with the same arguments differ{where}: {runs_difference(trial, first, second)}"
     return None
 
 
@@ -176,7 +176,7 @@ def _refuse_chance(trial: Trial) -> None:
     refuse_fault("deterministic", fault)
 
 
-@check("the result depends on the number type of the model, although its decisions do not")
+@register_check("the result depends on the number type of the model, although its decisions do not")
 def dtype(trial: Trial) -> str:
     word, compared = trial.words[0], []
     exact = trial.require_finished(trial.run(word.ids, trial.model.slots))
@@ -189,14 +189,14 @@ def dtype(trial: Trial) -> str:
             continue  # the model's own decisions change in this number type
         if not same_run(exact, run):
             _refuse_chance(trial)
-            raise CheckFailed(f"{name}: {difference(trial, exact, run)}")
+            raise CheckFailed(f"{name}: {runs_difference(trial, exact, run)}")
         compared.append(name)
     if not compared:
         raise NotApplicable("the model itself decides otherwise in bfloat16 and float16")
     return f"{' and '.join(compared)} give the run of float32"
 
 
-@check("a cache changes the result: keys, values or logits are stale")
+@register_check("a cache changes the result: keys, values or logits are stale")
 def cache_changes_nothing(trial: Trial) -> str:
     trial.require_option("use_cache")
     widths = cache_widths(trial)
@@ -228,7 +228,7 @@ def cache_widths(trial: Trial) -> list[int | None]:
     return [slots, *reversed(divisors)]
 
 
-@check("the step map or the histories that are returned do not agree with the passes")
+@register_check("the step map or the histories that are returned do not agree with the passes")
 def step_map_is_true(trial: Trial) -> str:
     run = trial.require_finished(trial.run(trial.words[0].ids, trial.model.slots))
     if run.returned_step_map is None:
@@ -255,7 +255,7 @@ def same_run(first: ObservedRun, second: ObservedRun) -> bool:
     return when[0] is None or when[1] is None or np.array_equal(when[0], when[1])
 
 
-def difference(trial: Trial, first: ObservedRun, second: ObservedRun) -> str:
+def runs_difference(trial: Trial, first: ObservedRun, second: ObservedRun) -> str:
     """Describe where two runs first differ."""
     differs = np.flatnonzero(first.slots[0] != second.slots[0])
     if len(differs):
