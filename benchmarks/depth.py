@@ -11,7 +11,7 @@ from unmask.errors import AttendsToNothing
 from unmask.paper.checks.circuit_checks import circuit_model
 from unmask.problems.circuit_problems import FamilyProblem
 from unmask.reasoners.decoding import decode
-from unmask.samplers.line_plot import Point, Series, from_zero, plot
+from unmask.samplers.line_plot import Point, Series, axis_from_zero, plot
 from unmask.testing.random_transformer import random_diffusion, random_transformer
 from unmask.verification.circuits.constant_depth import (
     constant_depth_circuit,
@@ -82,8 +82,8 @@ def write_plot(passes):
     """Write depth against the number of rows: of the cascade, and of the chain of additions."""
     cascade = Series("cascade", tuple(Point(rows, depth) for rows, depth, *_ in passes))
     additions = Series("additions", tuple(Point(rows, depth) for rows, _, _, depth, *_ in passes))
-    across = from_zero("rows N", ROWS, whole=True)
-    up = from_zero("AND/OR depth", [point.y for point in (*cascade.points, *additions.points)], whole=True)
+    across = axis_from_zero("rows N", ROWS, whole=True)
+    up = axis_from_zero("AND/OR depth", [point.y for point in (*cascade.points, *additions.points)], whole=True)
     picture = plot("AND/OR depth of one layer over F_1", across, up, [cascade, additions], size=(460, 280))
     (DOCS / "reference" / "performance" / "depth.svg").write_text(picture, encoding="utf-8")
 

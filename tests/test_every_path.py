@@ -106,7 +106,7 @@ def test_every_path_is_taken(monkeypatch):
         monkeypatch.setattr(owner, name, counted)
 
     counting(ClassAttention, "attend")
-    counting(fast, "chain")
+    counting(fast, "run_chain")
     for name in HERE:
         engine, by_tables, prepare = PATHS[name]
         paths.clear()

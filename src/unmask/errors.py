@@ -101,7 +101,7 @@ def shortened(text: str, *, most: int = 60) -> str:
 def shown_value(value: Any, write: Callable[[Any], str] = repr) -> str:
     """Return `repr` or `str` of a value for an error message: short, and without raising an error itself."""
     try:
-        return shortened(text_of(value, write))
+        return shortened(text_of_user_value(value, write))
     except ProblemError:
         if isinstance(value, int):
             return "an integer of thousands of digits"
@@ -111,12 +111,12 @@ def shown_value(value: Any, write: Callable[[Any], str] = repr) -> str:
 def message_of(error: BaseException, most: int) -> str:
     """Return the message of an error that the user's program raised; its `__str__` may fail."""
     try:
-        return shortened(text_of(error, str), most=most)
+        return shortened(text_of_user_value(error, str), most=most)
     except ProblemError:
         return "an error that cannot be printed"
 
 
-def text_of(value: Any, write: Callable[[Any], str]) -> str:
+def text_of_user_value(value: Any, write: Callable[[Any], str]) -> str:
     """Return `str` or `repr` of a value of the user's program; its `__str__` is the user's code and may fail."""
     try:
         return str.__str__(write(value))

@@ -41,7 +41,7 @@ def planted(seed, p, rows):
 
 def agrees(transformer, words, count, engine):
     expected, error = outcome(lambda: read_out(transformer, words, count, engine))
-    actual = chain_kernel.chain(transformer, words, count)
+    actual = chain_kernel.run_chain(transformer, words, count)
     assert (actual is None) == (error is not None)
     return actual is None or np.array_equal(actual, expected)
 
@@ -138,7 +138,7 @@ def test_a_row_that_attends_to_nothing_is_the_same_error(monkeypatch):
         if outcome(lambda t=transformer, w=words, c=count: read_out(t, w, c, ReferenceEngine()))[1] is None:
             continue
         failed += 1
-        assert chain_kernel.chain(transformer, words, count) is None
+        assert chain_kernel.run_chain(transformer, words, count) is None
     assert failed
 
 

@@ -18,7 +18,7 @@ from unmask.errors import UnmaskError
 from unmask.export import gguf_file as gguf_module
 from unmask.export.agreement import ExportDisagreement
 from unmask.export.export_model import export_files
-from unmask.export.gguf_file import Arch, GgufChoice, as_halves, as_neighbours, read_back
+from unmask.export.gguf_file import Arch, GgufChoice, as_halves, as_neighbours, read_gguf
 from unmask.export.rope_transformer import rope_passes
 
 PROGRAM = Path(__file__).parents[2] / "examples" / "engines" / "fill_in_llama_cpp.py"
@@ -69,7 +69,7 @@ def test_a5_in_llama_cpp(arch, dtype, exported):
         if dtype == "f32":  # the pass in NumPy, which the check at export uses
             tokens = [*engine.tokens(word_answers[0][0]), *[mask] * 15]
             rows = engine.rows(tokens) if head is None else engine.rows(tokens) @ head.T
-            written = read_back((folder / "model.gguf").read_bytes(), _with_head(head), arch)
+            written = read_gguf((folder / "model.gguf").read_bytes(), _with_head(head), arch)
             expected = rope_passes(written)(np.array([tokens]))[0]
             assert np.abs(rows - expected)[1:].max() < 1e-2
     finally:

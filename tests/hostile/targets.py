@@ -24,7 +24,7 @@ from unmask.api import (
 from unmask.compilers.compiler import compiler_for
 from unmask.errors import UnmaskError
 from unmask.numerics.arithmetic import Precision
-from unmask.playground.worker import TASKS, answer
+from unmask.playground.worker import TASKS, answer_question
 from unmask.problems.catalogue import parse_problem, problem_from_json
 from unmask.problems.circuits.circuit_files import parse_aiger, parse_blif, write_aiger
 from unmask.problems.problem import Outcome
@@ -37,7 +37,7 @@ from unmask.samplers.string_law import law_from_json, read_law
 from unmask.traces.trace import Trace, result
 from unmask.traces.trace_differences import first_difference
 from unmask.verification.words.deciders import extracted_circuit
-from unmask.viewer.html_page import render, text_of
+from unmask.viewer.html_page import render, render_text
 from unmask.viewer.model_view import view_of
 from unmask.viewer.svg_picture import picture
 from unmask.weights.kinds import KINDS
@@ -80,7 +80,7 @@ def _use(model, scratch):
     ours(run_both, model, words[0], sample=True, seed=1)
     view = ours(view_of, model, words[0], ("cot",))
     if view is not None:
-        render(view), picture(view), [text_of(panel) for panel in view.panels]
+        render(view), picture(view), [render_text(panel) for panel in view.panels]
     for method in ("sample", "exhaustive", "prove"):
         ours(verify_model, model, method=method, cases=3)
         ours(verify_model, model, method=method, cases=3, against="(a|b)*a")
@@ -189,7 +189,7 @@ def question(document, _=None):
     """A question of the playground: every task has an answer or an error message, and no status 500."""
     for task in ("words", "run", "steps"):
         assert task in TASKS
-        reply = answer(task, document)
+        reply = answer_question(task, document)
         assert "answer" in reply or reply["status"] in (400, 422), (task, reply)
 
 

@@ -14,11 +14,11 @@ from unmask.lab.network_measures import (
     Waiting,
     _writing,
     first_signal,
+    measure_waiting,
     operand_attention,
     pull_on_uniform_attention,
     right_by_level,
     scattered,
-    waiting,
 )
 from unmask.lab.settings import Shape
 from unmask.lab.task_layouts import NO_OPERAND
@@ -27,7 +27,7 @@ from unmask.lab.trained_network import EVERY_ROW, PlaceTable
 from unmask.lab.trained_view import view_of
 from unmask.lab.training import new_network
 from unmask.lab.training_batches import training_batch
-from unmask.viewer.html_page import render, text_of
+from unmask.viewer.html_page import render, render_text
 
 from .test_trained_model import judged_words, untrained
 
@@ -90,8 +90,8 @@ def test_whether_a_planner_waits_for_both_factors(needs, expected):
     """By itself, one that waits for one factor is on time, too: canvases of no level tell it from one that waits for
     both. One that waits for none is early but for the lowest level."""
     trained = untrained("tree", length=8)
-    assert waiting(replace(trained, network=Products(trained.task, needs)), seed=0) == expected
-    assert waiting(untrained("scan"), seed=0) is None
+    assert measure_waiting(replace(trained, network=Products(trained.task, needs)), seed=0) == expected
+    assert measure_waiting(untrained("scan"), seed=0) is None
 
 
 def test_levels_are_asked_by_themselves():
@@ -189,7 +189,7 @@ def test_a_trained_run_is_shown_as_a_compiled_one(framework):
     assert panel.trace.steps_taken == untrained(framework).steps
     assert panel.heads == [("model" if framework in ("cot", "looped") else "predictor", 0, h) for h in (0, 1)]
     assert "the product is +1" in seen.remarks[0]
-    assert text_of(panel)
+    assert render_text(panel)
     assert "<!doctype html>" in render(seen).lower()
 
 

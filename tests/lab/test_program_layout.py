@@ -17,7 +17,7 @@ from unmask import run_word
 from unmask.compilers.system_compiler import SystemCompiler
 from unmask.errors import ProblemError, TooLarge, UnmaskError
 from unmask.lab.memory_estimates import training_memory
-from unmask.lab.network_measures import operand_attention, right_by_level, waiting
+from unmask.lab.network_measures import measure_waiting, operand_attention, right_by_level
 from unmask.lab.presets import named_run
 from unmask.lab.settings import Config, LabError, Shape
 from unmask.lab.task_layouts import NO_OPERAND
@@ -34,7 +34,7 @@ from unmask.numerics.arithmetic import Precision
 from unmask.problems.program_problems import program_problem
 from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter, number, some
 from unmask.samplers.rule_interface import SamplerError
-from unmask.viewer.html_page import text_of
+from unmask.viewer.html_page import render_text
 
 i, k = indices("i k")
 SHAPE = Shape(width=16, hidden=32, heads=2, layers=1, aux=True)
@@ -246,7 +246,7 @@ def test_a_network_of_as_many_operands_learns(system):
     assert run.to_json()["chance"] < 1
     attention = operand_attention(run.trained, seed=0)
     assert 0 < attention.best <= 1
-    assert waiting(run.trained, seed=0) is None  # of a tree alone
+    assert measure_waiting(run.trained, seed=0) is None  # of a tree alone
     assert (right_by_level(run.trained, seed=0) is None) == system.edits
 
 
@@ -259,7 +259,7 @@ def test_a_view_says_whether_the_answer_is_right_and_letters_accept_nothing():
     trained = train(config, program=program_problem(system)).trained
     view = view_of(trained, "01")
     assert view.remarks == ("A trained model: the answer is 0 1, and it is right.",)
-    assert "neither accepted nor rejected" in text_of(view.panels[0])
+    assert "neither accepted nor rejected" in render_text(view.panels[0])
     new = Trained(trained.task, new_network(config, trained.task), config)
     assert any("it is wrong" in view_of(new, word).remarks[0] for word in ("00", "01", "10", "11"))
 

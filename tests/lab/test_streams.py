@@ -6,7 +6,7 @@ import pytest
 
 from lab.small import small
 from unmask.lab import task_sources as drawing
-from unmask.lab.network_measures import operand_attention, right_by_level, waiting
+from unmask.lab.network_measures import measure_waiting, operand_attention, right_by_level
 from unmask.lab.presets import SweepCell, run_cell
 from unmask.lab.task_sources import Stream, words
 from unmask.lab.tasks import LabTask
@@ -19,7 +19,7 @@ from .test_trained_model import untrained
 USES = {
     "planners": lambda trained: measure_samplers(trained, count=3, seed=0, include="oracle".__eq__),
     "operands": lambda trained: operand_attention(trained, seed=0, count=3),
-    "waiting": lambda trained: waiting(trained, seed=0, count=3),
+    "waiting": lambda trained: measure_waiting(trained, seed=0, count=3),
     "levels": lambda trained: right_by_level(trained, seed=0, count=3),
 }
 

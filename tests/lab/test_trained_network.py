@@ -10,13 +10,13 @@ from unmask.lab.settings import Shape
 from unmask.lab.task_layouts import NO_OPERAND, PLACE_BITS
 from unmask.lab.task_sources import Stream, words
 from unmask.lab.tasks import LabTask
-from unmask.lab.trained_network import KeyValueCache, NetworkMlp, PlaceTable, TrainedNetwork, code_width, codes
+from unmask.lab.trained_network import KeyValueCache, NetworkMlp, PlaceTable, TrainedNetwork, code_width, pointer_codes
 from unmask.lab.training import new_network
 
 
 def test_bits_name_the_row_and_its_operands():
     task = LabTask.of("group:Z2", 4, "tree")
-    table = codes("bits", task.pointers)
+    table = pointer_codes("bits", task.pointers)
     assert table.shape == (2, 7, code_width("bits"))
     own, left, right = np.split(table[0, 5], 3)
     for part, place in ((own, 5), (left, task.pointers[0, 5, 0]), (right, task.pointers[0, 5, 1])):
@@ -28,13 +28,13 @@ def test_bits_name_the_row_and_its_operands():
 @pytest.mark.parametrize("encoding", ["positions", "learned", "none"])
 def test_other_encodings_tell_nothing_about_operands(encoding):
     tree, elsewhere = LabTask.of("group:Z2", 4, "tree").pointers, np.full((2, 7, 2), NO_OPERAND)
-    assert (codes(encoding, tree) == codes(encoding, elsewhere)).all()
-    assert codes(encoding, tree).shape[-1] == code_width(encoding)
+    assert (pointer_codes(encoding, tree) == pointer_codes(encoding, elsewhere)).all()
+    assert pointer_codes(encoding, tree).shape[-1] == code_width(encoding)
 
 
 def test_too_many_rows_for_the_code():
     with pytest.raises(TooLarge, match="at most 256 rows, but this task has 300"):
-        codes("bits", np.zeros((1, 300, 2), dtype=int))
+        pointer_codes("bits", np.zeros((1, 300, 2), dtype=int))
 
 
 @pytest.mark.parametrize("beta", [None, 3.0])

@@ -15,13 +15,13 @@ from unmask.errors import FolderError
 from unmask.lab import training
 from unmask.lab.checkpoints import remove
 from unmask.lab.settings import LabError, read_run_config, run_config_of
-from unmask.lab.training import load, train
+from unmask.lab.training import load_trained, train
 
 ROOT = Path(__file__).parents[2]
 
 
 def weights(folder):
-    return load(folder).network.state_dict()
+    return load_trained(folder).network.state_dict()
 
 
 def equal(left, right):
@@ -111,12 +111,12 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, other):
     for name in ("model.safetensors", "checkpoint.safetensors"):
         (tmp_path / "theirs" / name).replace(tmp_path / "mine" / name)
     with pytest.raises(FolderError, match=r"contains weights that do not belong to its config\.json"):
-        load(tmp_path / "mine")
+        load_trained(tmp_path / "mine")
     with pytest.raises(FolderError, match="is not a checkpoint of this run; remove it"):
         train(mine, tmp_path / "mine")
     (tmp_path / "mine" / "model.safetensors").write_bytes(b"no tensors")
     with pytest.raises(FolderError, match="is damaged"):
-        load(tmp_path / "mine")
+        load_trained(tmp_path / "mine")
 
 
 def test_what_a_kill_leaves_of_a_file_is_in_nobodys_way(tmp_path):

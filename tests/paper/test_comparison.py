@@ -8,7 +8,7 @@ from unmask.numerics.arithmetic import Precision, exp
 from unmask.programs.declarations import Flag
 from unmask.programs.gadgets.attention import eq
 from unmask.programs.program import ONE, B
-from unmask.testing.gadget_runs import blank, settle
+from unmask.testing.gadget_runs import blank, run_gadget
 
 each_precision = pytest.mark.parametrize("precision", [Precision(p) for p in (1, 2, 3, 4)], ids=str)
 
@@ -45,13 +45,13 @@ def causal_head(rows, *, lookup=False):
 def test_unmasked_uniform_attention_becomes_causal(precision, rows):
     program, _, x, y, _ = causal_head(rows)
     values = np.random.default_rng(rows).integers(0, 2, (20, rows, 1)) * precision.one
-    ours = settle(program, precision, (x, values))[..., y]
+    ours = run_gadget(program, precision, (x, values))[..., y]
     plain = blank(rows)
     source, result = plain.register("x"), plain.register("y")
     head = plain.layer().head()
     head.column([], [])
     head.copy(source, result)
-    causal = settle(plain, precision, (source, values), attention="causal")[..., result]
+    causal = run_gadget(plain, precision, (source, values), attention="causal")[..., result]
     assert np.array_equal(ours, causal)
 
 
@@ -63,7 +63,7 @@ def test_a_look_up_of_an_earlier_row_is_kept(precision):
     targets = np.stack([rng.integers(0, i + 1, 30) for i in range(rows)], axis=1)
     codes = precision.one * (2 * (targets[..., None] >> np.arange(size - 1, -1, -1) & 1) - 1)
     values = rng.integers(-precision.bound, precision.bound + 1, (30, rows, 1))
-    result = settle(program, precision, (address, codes), (x, values))[..., y]
+    result = run_gadget(program, precision, (address, codes), (x, values))[..., y]
     assert np.array_equal(result, np.take_along_axis(values, targets[..., None], axis=1))
 
 

@@ -19,10 +19,10 @@ from unmask.reasoners.decoding import OTHER, PLANNER, Tape, decode
 from unmask.reasoners.run_words import run
 from unmask.recurrences import BOOLEAN, Slots, System
 from unmask.testing import random_model
-from unmask.testing.gadget_runs import bits, blank, settle
+from unmask.testing.gadget_runs import bits, blank, run_gadget
 from unmask.testing.random_model import all_words
 from unmask.theorems.all_theorems import convert
-from unmask.theorems.conversion_checks import random_transformer
+from unmask.theorems.conversion_checks import random_saturating_transformer
 from unmask.theorems.mdm_to_plt import mdm_to_plt
 from unmask.theorems.plt_to_mdm import plt_to_mdm
 
@@ -156,7 +156,7 @@ def test_22_a_marked_row_divides_by_zero():
     head.column([(marked, -B)], [(one, ONE)])  # the simulated layer: the marked row scores -B everywhere
     hide(head, marked)
     with pytest.raises(AttendsToNothing):
-        settle(program, P2, (marked, P2.one * np.array([[[0], [1]]])))
+        run_gadget(program, P2, (marked, P2.one * np.array([[[0], [1]]])))
 
 
 def test_23_a_signed_code_has_no_sign_bit():
@@ -172,7 +172,7 @@ def test_23_an_mlp_has_no_negative_output():
     mlp.read(unit, x)
     mlp.write(unit, y, whole(2))
     mlp.offset(y, -ONE)
-    result = settle(program, P2, (x, P2.one * bits(1)))[:, 0, y[0]]
+    result = run_gadget(program, P2, (x, P2.one * bits(1)))[:, 0, y[0]]
     assert result.min() == 0, "sbin(0) = -1 cannot be written"
 
 
@@ -221,7 +221,7 @@ def test_31_the_last_position_needs_one_bit_more():
 def test_14_the_first_causal_row_cannot_know_the_second_symbol():
     """L = 1, N = 2: the stated rows 0 … N are the input itself. The causal row 0 never depends on w_2."""
     for seed in range(50):
-        source = random_transformer(seed, "unmasked", precision=2, layers=1)
+        source = random_saturating_transformer(seed, "unmasked", precision=2, layers=1)
         if len(source.positions) < 2:
             continue
         session = ReferenceEngine().session(source)

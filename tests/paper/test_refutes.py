@@ -23,7 +23,7 @@ from unmask.paper.checks import (
 )
 from unmask.paper.checks.evidence import Effort, Evidence, Refuted
 from unmask.paper.checks.masking_process import CanvasLaw
-from unmask.paper.findings import examine, examine_all
+from unmask.paper.findings import check_item, examine_all
 from unmask.paper.item import Item
 from unmask.paper.lemmas import uniform_models
 from unmask.problems.circuits.circuit import TRUE
@@ -46,7 +46,7 @@ from unmask.theorems.mdm_and_topk import majority_by_topk
 from unmask.theorems.theorem import Conversion, Theorem
 from unmask.verification.circuits import constant_depth as circuit_medium
 from unmask.verification.circuits import one_hot
-from unmask.verification.circuits.one_hot import argmax as winner
+from unmask.verification.circuits.one_hot import argmax_wires as winner
 from unmask.weights.matrices import Matrix
 from unmask.weights.model import Price
 
@@ -166,7 +166,7 @@ def certain(builder, scores):
 
 
 def first_guess(builder, guesses):  # noqa: ARG001
-    return [one_hot.constant(token) for token in guesses[0][0]]
+    return [one_hot.constant_wires(token) for token in guesses[0][0]]
 
 
 BROKEN = [
@@ -232,13 +232,13 @@ BROKEN = [
     ("cor:mdms-with-constant-steps", circuit_checks, "LENGTHS", {"contains-aba": (4, 5, 6)}),
     ("cor:mdms-with-constant-steps", one_hot, "_flip_flop", never_set),
     ("cor:mdms-with-polylog-steps", circuit_checks, "model_depth", lambda model: model.steps),
-    ("fig:figure-1b", circuit_medium, "choose", nothing_new),
-    ("takeaway:takeaway-5", circuit_medium, "choose", nothing_new),
+    ("fig:figure-1b", circuit_medium, "choose_wires", nothing_new),
+    ("takeaway:takeaway-5", circuit_medium, "choose_wires", nothing_new),
     ("fig:expression-tree", expression_node, "readiness_planner", impatient),
     ("fig:expression-tree", expression_node, "detect_misshapen", nothing),
     ("thm:emdms-can-simulate-fplts", theorem_checks, "noise_distance", lambda p: Fraction(1, p.p + 1)),
     ("fig:figure-1b", cot_to_ac0, "_written", first_guess),
-    ("own:cot-to-ac0*", cot_to_ac0, "argmax", certain),
+    ("own:cot-to-ac0*", cot_to_ac0, "argmax_wires", certain),
     ("own:cot-to-ac0*", cot_to_ac0, "_written", first_guess),
     ("own:cot-to-ac0*", own_result_checks, "depth_bound", lambda model: model.steps),
     ("own:cot-to-ac0*", own_result_checks, "verify_model", against("majority")),
@@ -283,7 +283,7 @@ def compiled_anew():
 @pytest.mark.parametrize(("label", "owner", "name", "instead"), BROKEN, ids=lambda v: v if isinstance(v, str) else "")
 def test_a_broken_part_makes_a_gap(monkeypatch, label, owner, name, instead):
     monkeypatch.setattr(owner, name, instead)
-    finding = examine(BY_LABEL[label], Effort(50))
+    finding = check_item(BY_LABEL[label], Effort(50))
     assert (finding.status, finding.failed, finding.evidence) == ("gap", True, None)
     assert not any(slip in finding.reason for slip in SLIPS), finding.reason
 
@@ -294,13 +294,13 @@ def test_a_broken_converter_makes_a_gap(monkeypatch, label, broken):
     if broken is dearer and label in ("lem:idenitity-dump",):
         pytest.skip("the lemma is about what is stored, not about a price")
     monkeypatch.setattr(theorem_checks, "_theorem", broken)
-    finding = examine(BY_LABEL[label], Effort(20))
+    finding = check_item(BY_LABEL[label], Effort(20))
     assert (finding.status, finding.failed) == ("gap", True)
     assert not any(slip in finding.reason for slip in SLIPS), finding.reason
 
 
 def test_a_converter_that_is_not_there_makes_a_gap():
-    finding = examine(
+    finding = check_item(
         replace(BY_LABEL["thm:lts-mdms"], check=theorem_checks.conversion_check("plt_to_nothing")), Effort(1)
     )
     assert finding.reason == "not built yet: theorems/plt_to_nothing.py"
@@ -335,12 +335,12 @@ def raises(error):
 
 @pytest.mark.parametrize("error", [Refuted("no"), ValueError("odd"), AssertionError(), KeyError("k")])
 def test_whatever_goes_wrong_is_no_evidence(error):
-    finding = examine(item(raises(error)), Effort())
+    finding = check_item(item(raises(error)), Effort())
     assert (finding.status, finding.failed, finding.evidence) == ("gap", True, None)
 
 
 def test_no_case_is_no_evidence():
-    assert examine(item(lambda _: Evidence("nothing", 0)), Effort()).status == "gap"
+    assert check_item(item(lambda _: Evidence("nothing", 0)), Effort()).status == "gap"
 
 
 def test_a_shared_check_that_fails_fails_for_all():

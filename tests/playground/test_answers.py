@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from unmask.playground.answers import lengths_of
+from unmask.playground.answers import measured_lengths
 from unmask.playground.programs import KNOWN
 from unmask.playground.requested_problem import PROGRAMS, PlaygroundQuestion, requested_problem
 
@@ -95,8 +95,10 @@ def test_a_fixed_length_has_one_point_each(client):
 
 
 def test_a_family_skips_lengths_that_it_has_not():
-    assert list(lengths_of(requested_problem(PlaygroundQuestion("family:reachability", "0100")))) == [4, 16, 64]
-    assert list(lengths_of(requested_problem(PlaygroundQuestion("family:addition", "0100")))) == [2, 4, 8, 16, 32, 64]
+    reachability = PlaygroundQuestion("family:reachability", "0100")
+    assert list(measured_lengths(requested_problem(reachability))) == [4, 16, 64]
+    addition = PlaygroundQuestion("family:addition", "0100")
+    assert list(measured_lengths(requested_problem(addition))) == [2, 4, 8, 16, 32, 64]
 
 
 def test_the_proof_button_proves(client):

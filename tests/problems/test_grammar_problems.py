@@ -14,7 +14,7 @@ from unmask.errors import ProblemError
 from unmask.numerics.arithmetic import Precision
 from unmask.problems import grammar_problems as grammar_module
 from unmask.problems.circuits.circuit import CircuitBuilder
-from unmask.problems.context_free_grammars import binary, derives, read_grammar
+from unmask.problems.context_free_grammars import derives, read_grammar, to_binary_grammar
 from unmask.problems.grammar_problems import GrammarProblem, chart, parse_grammar
 from unmask.recurrences import Interpreter
 from unmask.verification.word_encoding import WordEncoding
@@ -47,7 +47,7 @@ def random_grammar(rng):
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_grammar_derives_what_an_outside_parser_parses(name):
     grammar, parse = read_grammar(TEXTS[name]), parses(TEXTS[name])
-    chart_of = chart(binary(grammar))
+    chart_of = chart(to_binary_grammar(grammar))
     for length in range(5):
         interpreter = Interpreter(chart_of, length)
         for word in itertools.product(grammar.letters, repeat=length):
@@ -58,7 +58,7 @@ def test_a_grammar_derives_what_an_outside_parser_parses(name):
 def test_random_grammars(seed):
     text = random_grammar(random.Random(seed))
     grammar, parse = read_grammar(text), parses(text)
-    systems = [chart(binary(grammar), sets=sets) for sets in (True, False)]
+    systems = [chart(to_binary_grammar(grammar), sets=sets) for sets in (True, False)]
     for length in range(5):
         readers = [Interpreter(system, length) for system in systems]
         for word in itertools.product(grammar.letters, repeat=length):
@@ -97,12 +97,12 @@ def test_what_a_proof_compares_with_derives_what_the_rules_do(seed):
 def test_a_wrong_binary_form_is_refuted(name, length, monkeypatch):
     """The compiled grammar lacks a pair; the proof starts from the original rules."""
     problem = parse_grammar(str(FILES / f"{name}.cfg"))
-    correct = binary(problem.grammar)
+    correct = to_binary_grammar(problem.grammar)
     wrong = 0
     for pair in correct.pairs:
         lacking = replace(correct, pairs={other: derived for other, derived in correct.pairs.items() if other != pair})
         with monkeypatch.context() as patch:
-            patch.setattr(grammar_module, "binary", lambda _, lacking=lacking: lacking)
+            patch.setattr(grammar_module, "to_binary_grammar", lambda _, lacking=lacking: lacking)
             bent = GrammarProblem(problem.title, problem.text)
             reader = Interpreter(bent.system, length)
             model = compiler_for(bent).compile("mdm", length, Precision(2))

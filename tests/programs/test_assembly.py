@@ -13,7 +13,7 @@ from unmask.engines.reference import ReferenceEngine
 from unmask.errors import ProblemError, TooLarge, WeightsError
 from unmask.expressions import N, n
 from unmask.numerics.arithmetic import Precision
-from unmask.programs.assembly import assemble, check_size
+from unmask.programs.assembly import assemble, check_program_size
 from unmask.programs.declarations import Flag, OneHot, SignedBits, TableRows
 from unmask.programs.program import HALF, ONE, TOP, ULP, B, Program, bits_for, whole
 from unmask.testing.gadget_runs import PRECISIONS, blank, vectors
@@ -307,14 +307,14 @@ def test_every_limit_is_checked_before_memory_is_taken(sizes, message):
 
 def test_a_file_of_too_many_bytes_or_tensors_is_refused(monkeypatch):
     program = program_of(4, 4, units=9)
-    check_size(program)
+    check_program_size(program)
     monkeypatch.setattr(size_limits, "MOST_TENSORS", 10)
     with pytest.raises(TooLarge, match="40 tensors and 0 MB, beyond the limits of 10 tensors"):
-        check_size(program)
+        check_program_size(program)
     monkeypatch.undo()
     monkeypatch.setattr(size_limits, "LARGEST_FILE", 1000)
     with pytest.raises(TooLarge, match="beyond the limits"):
-        check_size(program)
+        check_program_size(program)
 
 
 def test_a_circuit_that_no_folder_may_hold_is_refused_before_memory_is_taken(monkeypatch):

@@ -25,7 +25,7 @@ from unmask.programs.gadgets.attention import (
     scaled,
 )
 from unmask.programs.program import ONE, B, bits_for
-from unmask.testing.gadget_runs import PRECISIONS, bits, blank, settle
+from unmask.testing.gadget_runs import PRECISIONS, bits, blank, run_gadget
 
 each_precision = pytest.mark.parametrize("precision", PRECISIONS, ids=str)
 
@@ -168,13 +168,13 @@ def ignoring(rows, *, with_boost):
 def test_without_boost_a_row_that_sees_nothing_divides_by_zero(precision):
     contents = precision.one * np.array([[[1], [1], [0], [0]]])
     program, x, y = ignoring(4, with_boost=True)
-    residual = settle(program, precision, (x, contents))
+    residual = run_gadget(program, precision, (x, contents))
     weight = divide(precision.one, min(2 * precision.one, precision.bound), precision)
     assert (residual[0, :2, y] == 2 * weight).all(), "two visible rows of score 0"
     assert (residual[0, 2:, y] == min(2 * precision.one, precision.bound)).all(), "two of score B: B / B each"
     program, x, _ = ignoring(4, with_boost=False)
     with pytest.raises(AttendsToNothing) as caught:
-        settle(program, precision, (x, contents))
+        run_gadget(program, precision, (x, contents))
     assert (caught.value.layer, caught.value.head, caught.value.row) == (0, 0, 2)
 
 
@@ -190,7 +190,7 @@ def test_lookup_copies_any_number_from_any_row(precision, rows):
     targets = rng.integers(0, rows, (50, rows))
     codes = precision.one * (2 * (targets[..., None] >> np.arange(size - 1, -1, -1) & 1) - 1)
     numbers = rng.integers(-precision.bound, precision.bound + 1, (50, rows, 3))
-    residual = settle(program, precision, (address, codes), (x, numbers))
+    residual = run_gadget(program, precision, (address, codes), (x, numbers))
     assert np.array_equal(residual[..., y], np.take_along_axis(numbers, targets[..., None], axis=1))
 
 
@@ -206,7 +206,7 @@ def test_self_clears_moves_and_negates(precision, attention):
     head.copy(x, moved)
     head.copy(x, negated, -ONE)
     numbers = np.random.default_rng(0).integers(-precision.bound, precision.bound + 1, (20, rows, 2))
-    residual = settle(program, precision, (x, numbers), attention=attention)
+    residual = run_gadget(program, precision, (x, numbers), attention=attention)
     assert not residual[..., x].any()
     assert np.array_equal(residual[..., moved], numbers)
     assert np.array_equal(residual[..., negated], -numbers)

@@ -20,13 +20,13 @@ from unmask.programs.gadgets.integers import (
     signed,
     subtract,
 )
-from unmask.testing.gadget_runs import PRECISIONS, blank, run_words, settle
+from unmask.testing.gadget_runs import PRECISIONS, blank, run_gadget, run_gadget_words
 
 each_precision = pytest.mark.parametrize("precision", PRECISIONS, ids=str)
 
 
 def contents(number, values, precision):
-    """Both rails of the given values, as the inputs of `settle`."""
+    """Both rails of the given values, as the inputs of `run_gadget`."""
     digits = np.asarray(values)[:, None] >> np.arange(len(number) - 1, -1, -1) & 1
     return (number.ones, precision.one * digits), (number.zeros, precision.one * (1 - digits))
 
@@ -44,7 +44,7 @@ def computed(precision, build, a, b, *, size):
     program = blank()
     x, y = rails(program, "a", size), rails(program, "b", size)
     result = build(program, [program.layer().mlp for _ in range(3)], x, y)
-    return settle(program, precision, *contents(x, a, precision), *contents(y, b, precision))[:, 0], result
+    return run_gadget(program, precision, *contents(x, a, precision), *contents(y, b, precision))[:, 0], result
 
 
 def pairs(size, *, most=1000):
@@ -117,7 +117,7 @@ def test_shift_and_zero_and_positive_part(precision):
         shift(layers[0].mlp, x, places, target)
     is_zero(layers[1].mlp, x, zero)
     positive_part(layers[3].mlp, subtract(program, [layer.mlp for layer in layers[:3]], "difference", x, y), positive)
-    residual = settle(program, precision, *contents(x, a, precision), *contents(y, b, precision))[:, 0]
+    residual = run_gadget(program, precision, *contents(x, a, precision), *contents(y, b, precision))[:, 0]
     for places, target in enumerate(shifted):
         assert np.array_equal(value(target, residual, precision), a << places)
     assert np.array_equal(value(zero, residual, precision), a == 0)
@@ -164,7 +164,7 @@ def test_positional_codes_declared_and_derived_are_equal(precision, length, bloc
     shift(mlps[0], b, 4, first_of_block)
     derived["16b + r"] = add(program, mlps[1:4], "16b + r", first_of_block, r).bits
 
-    residual = run_words(program, precision, np.zeros((1, rows), dtype=int))[0]
+    residual = run_gadget_words(program, precision, np.zeros((1, rows), dtype=int))[0]
     for name, code in codes.items():
         number = derived[name]
         expected = declared[name].at_positions(length, range(rows))
@@ -185,4 +185,4 @@ def test_an_address_that_was_computed_can_be_looked_up(precision):
     match(head, signed(address), row_code)
     head.copy(numbers, fetched)
     stored = np.random.default_rng(0).integers(-precision.bound, precision.bound + 1, (20, 8, 2))
-    assert np.array_equal(settle(program, precision, (numbers, stored))[..., fetched], stored[:, ::-1])
+    assert np.array_equal(run_gadget(program, precision, (numbers, stored))[..., fetched], stored[:, ::-1])

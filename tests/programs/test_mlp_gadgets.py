@@ -23,7 +23,7 @@ from unmask.programs.gadgets.mlp import (
     write_nor,
 )
 from unmask.programs.program import ONE, TOP, ULP, B, whole
-from unmask.testing.gadget_runs import PRECISIONS, bits, blank, settle, vectors
+from unmask.testing.gadget_runs import PRECISIONS, bits, blank, run_gadget, vectors
 
 each_precision = pytest.mark.parametrize("precision", PRECISIONS, ids=str)
 
@@ -33,7 +33,7 @@ def applied(precision, build, inputs, *, outputs=1):
     program = blank()
     x, y = program.register("x", inputs.shape[1]), program.register("y", outputs)
     build(program.layer().mlp, x, y)
-    return settle(program, precision, (x, inputs))[:, 0, y]
+    return run_gadget(program, precision, (x, inputs))[:, 0, y]
 
 
 def flags(precision, fan_in):
@@ -185,7 +185,7 @@ def test_gate_on(precision):
     numbers = np.array(list(precision.numbers()))[:, None]
     for flag in (0, 1):
         contents = (x, numbers), (on, np.full_like(numbers, flag * precision.one))
-        result = settle(program, precision, *contents)[:, 0]
+        result = run_gadget(program, precision, *contents)[:, 0]
         assert np.array_equal(result[:, plus], flag * np.maximum(numbers, 0))
         assert np.array_equal(result[:, minus], flag * np.maximum(-numbers, 0))
 
@@ -203,9 +203,9 @@ def test_gate(precision):
     x, off, plus, minus = (program.register(name) for name in ("x", "off", "plus", "minus"))
     gate(program.layer().mlp, x, off, plus, minus)
     numbers = np.array(precision.numbers())[:, None]
-    on = settle(program, precision, (x, numbers))
+    on = run_gadget(program, precision, (x, numbers))
     assert np.array_equal(on[:, 0, plus] - on[:, 0, minus], numbers)
-    shut = settle(program, precision, (x, numbers), (off, np.full_like(numbers, precision.one)))
+    shut = run_gadget(program, precision, (x, numbers), (off, np.full_like(numbers, precision.one)))
     assert not shut[:, 0, [*plus, *minus]].any()
 
 
@@ -217,7 +217,7 @@ def selected(precision, size, build, x, complement_values):
     plus, minus, y = (program.register(name) for name in ("plus", "minus", "y"))
     build(program.layer().mlp, entries, complement, plus, minus)
     merge(itself(program.layer(), one), plus, minus, y)
-    return settle(program, precision, (entries, x), (complement, complement_values))[:, 0, y[0]]
+    return run_gadget(program, precision, (entries, x), (complement, complement_values))[:, 0, y[0]]
 
 
 @each_precision
@@ -253,7 +253,7 @@ def projected(precision, build, size, x, second):
     program = blank()
     entries, chosen, y = program.register("x", size), program.register("chosen", size), program.register("y")
     build(program.layer().mlp, entries, chosen, y)
-    return settle(program, precision, (entries, precision.one * x), (chosen, precision.one * second))[:, 0, y[0]]
+    return run_gadget(program, precision, (entries, precision.one * x), (chosen, precision.one * second))[:, 0, y[0]]
 
 
 @pytest.mark.parametrize("precision", PRECISIONS, ids=str)
@@ -284,7 +284,7 @@ def decided(precision, build, inputs, outputs):
     program = blank()
     x, y = program.register("x", inputs.shape[1]), program.register("y", outputs)
     build(program.layer().mlp, x, y)
-    return settle(program, precision, (x, inputs))[:, 0, y]
+    return run_gadget(program, precision, (x, inputs))[:, 0, y]
 
 
 @each_precision

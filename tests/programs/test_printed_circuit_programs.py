@@ -14,7 +14,7 @@ from unmask.problems.circuits.printed_circuits import PRINTED, item
 from unmask.programs.declarations import SignedBits
 from unmask.programs.program import Program
 from unmask.programs.uniform_positions import growth, uniformity
-from unmask.verification.lengths.expected_weights import compare
+from unmask.verification.lengths.expected_weights import compare_with_family
 from unmask.verification.lengths.obligations import ObligationFailed
 from unmask.weights.transformer import Transformer
 
@@ -33,7 +33,7 @@ def test_the_model_decides_the_family_and_further_steps_change_nothing(name, kin
 def test_one_program_for_every_length(name):
     family = printed_family(name, "mdm")
     models = [family.model_at(length, Precision(2)) for length in (4, 9)]
-    assert all(compare(family, model) > 0 for model in models)
+    assert all(compare_with_family(family, model) > 0 for model in models)
     shapes = [[len(layer.heads) for layer in t.layers] for t in models[0].transformers.values()]
     assert shapes == [[len(layer.heads) for layer in t.layers] for t in models[1].transformers.values()]
 
@@ -46,7 +46,7 @@ def test_a_model_with_another_wire_is_not_of_the_family():
     positions[[4, 7]] = positions[[7, 4]]
     wrong: Transformer = replace(predictor, positions=positions)
     with pytest.raises(ObligationFailed, match="row 4 of the positions"):
-        compare(family, replace(model, transformers={**model.transformers, "predictor": wrong}))
+        compare_with_family(family, replace(model, transformers={**model.transformers, "predictor": wrong}))
 
 
 def _checked(machine, length):

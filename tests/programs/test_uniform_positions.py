@@ -17,7 +17,7 @@ from unmask.expressions import (
 )
 from unmask.programs.declarations import AllBut, Flag, OneHot, SignedBits, TableBits, TableFlag, TableRows, Thermometer
 from unmask.programs.program import Program
-from unmask.programs.uniform_positions import ARITY, growth, size_of, uniformity
+from unmask.programs.uniform_positions import ARITY, formula_size, growth, uniformity
 
 LENGTHS = (4, 8, 16)
 
@@ -63,7 +63,7 @@ def test_bounds_are_bounds(length):
     while waiting:
         node = waiting.pop()
         values = np.abs(node.at_positions(length, range(empty.rows)))
-        size = size_of(node)
+        size = formula_size(node)
         assert values.max() <= size.coefficient * scale**size.degree, node
         waiting += node.operands
 

@@ -11,7 +11,7 @@ from unmask.programs.gadgets import whole_layers
 from unmask.programs.gadgets.attention import clear, eq, focus, focus_copies, itself
 from unmask.programs.gadgets.whole_layers import Buffers, binary_encoding, detect, empty, everywhere, overwrite
 from unmask.programs.program import ONE, B, bits_for
-from unmask.testing.gadget_runs import PRECISIONS, bits, blank, run_words, settle, vectors
+from unmask.testing.gadget_runs import PRECISIONS, bits, blank, run_gadget, run_gadget_words, vectors
 
 SYMBOLS = ("a", "b", "c", "d", "e")
 each_precision = pytest.mark.parametrize("precision", PRECISIONS, ids=str)
@@ -45,7 +45,7 @@ def occurs(word):
 def test_detection_in_every_row_however_long_the_word(precision, rows):
     program, detected = detecting(rows, lambda _, layer: everywhere(layer))
     tokens = words(rows)
-    residual = run_words(program, precision, tokens)
+    residual = run_gadget_words(program, precision, tokens)
     expected = precision.one * np.array([occurs(word) for word in tokens])
     assert np.array_equal(residual[..., detected], np.repeat(expected[:, None], rows, axis=1))
 
@@ -54,7 +54,7 @@ def test_detection_in_every_row_however_long_the_word(precision, rows):
 def test_detection_in_the_prefix_when_attention_is_causal(precision):
     program, detected = detecting(30, lambda _, layer: everywhere(layer))
     tokens = words(30)
-    residual = run_words(program, precision, tokens, attention="causal")
+    residual = run_gadget_words(program, precision, tokens, attention="causal")
     expected = [[occurs(word[: i + 1]) for i in range(30)] for word in tokens]
     assert np.array_equal(residual[..., detected], precision.one * np.array(expected))
 
@@ -76,7 +76,7 @@ def test_detection_within_a_block(precision, gadget, block):
 
     program, detected = detecting(rows, restrict)
     tokens = words(rows)
-    residual = run_words(program, precision, tokens)
+    residual = run_gadget_words(program, precision, tokens)
     expected = [[occurs(word[i // block * block :][:block]) for i in range(rows)] for word in tokens]
     assert np.array_equal(residual[..., detected], precision.one * np.array(expected))
 
@@ -86,7 +86,7 @@ def test_codes_of_a_half_are_lost_in_a_long_word(precision):
     rows = 2 * precision.one
     halves = np.full(len(SYMBOLS), precision.one // 2)
     program, detected = detecting(rows, lambda _, layer: everywhere(layer), weight=halves)
-    residual = run_words(program, precision, words(rows)[-1:])
+    residual = run_gadget_words(program, precision, words(rows)[-1:])
     assert not residual[..., detected[4]].any()
 
 
@@ -113,7 +113,7 @@ def test_any_number_overwrites_any_other(precision):
         )
     new_and_old = vectors(precision, 2, most=20_000)
     old = np.stack([np.zeros_like(new_and_old[:, 1]), new_and_old[:, 1]], axis=1)[..., None]
-    residual = settle(program, precision, (source, np.repeat(new_and_old[:, :1, None], 2, axis=1)), (start, old))
+    residual = run_gadget(program, precision, (source, np.repeat(new_and_old[:, :1, None], 2, axis=1)), (start, old))
     assert np.array_equal(residual[:, 1, buffers.current], new_and_old[:, :1])
     assert not residual[..., buffers.other].any()
     assert np.array_equal(buffers.current, start), "two swaps"
@@ -132,7 +132,7 @@ def in_place(precision, values):
         (source, np.repeat(values[:, :1, None], 2, axis=1)),
         (buffer, np.repeat(values[:, 1:, None], 2, axis=1)),
     ]
-    return settle(program, precision, *contents)[:, 1, buffer[0]]
+    return run_gadget(program, precision, *contents)[:, 1, buffer[0]]
 
 
 @each_precision
@@ -173,7 +173,7 @@ def test_the_last_row_holds_the_bits_after_as_many_loops(precision, size, attent
     program, pointer = encoder(size + 1, size)
     assert program.layers[0].mlp.size == 3 * size
     for loops in (size, size + 1, size + 5):
-        residual = run_words(program, precision, pointers(size), loops=loops, attention=attention)
+        residual = run_gadget_words(program, precision, pointers(size), loops=loops, attention=attention)
         assert np.array_equal(residual[:, size, pointer.bits], precision.one * bits(size))
         assert np.array_equal(residual[0][:, pointer.reached], precision.one * np.eye(size + 1, dtype=int))
 
@@ -181,7 +181,7 @@ def test_the_last_row_holds_the_bits_after_as_many_loops(precision, size, attent
 @each_precision
 def test_one_loop_less_is_too_few(precision):
     program, pointer = encoder(4, 3)
-    residual = run_words(program, precision, pointers(3), loops=2)
+    residual = run_gadget_words(program, precision, pointers(3), loops=2)
     assert not residual[:, 3, pointer.bits].any()
 
 
@@ -197,7 +197,7 @@ def test_several_pointers_among_other_symbols(precision):
     words = np.array(words)
     program, pointer = encoder(words.shape[1], size)
     for loops in (size, 3 * size):
-        residual = run_words(program, precision, words, loops=loops)
+        residual = run_gadget_words(program, precision, words, loops=loops)
         expected = np.zeros((*words.shape, size), dtype=int)
         for first in (3, 10, 14):
             for distance in range(1, size + 1):
@@ -211,10 +211,10 @@ def test_without_clearing_the_gathered_columns_pile_up(precision):
     program, pointer = encoder(5, 4)
     gather, _ = program.layers[0].heads
     program.layers[0].heads = [gather]
-    exact = run_words(program, precision, pointers(4), loops=4)
+    exact = run_gadget_words(program, precision, pointers(4), loops=4)
     assert np.array_equal(exact[:, 4, pointer.bits], precision.one * bits(4)), "the last row gathers only once"
     assert exact[:, :4, pointer.reached].max() > precision.one, "the rows before it do not"
-    later = run_words(program, precision, pointers(4), loops=5)
+    later = run_gadget_words(program, precision, pointers(4), loops=5)
     assert later[:, 4, pointer.bits].max() > precision.one
 
 

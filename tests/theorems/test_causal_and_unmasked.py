@@ -16,7 +16,7 @@ from unmask.theorems.causal_and_unmasked import CAUSAL_TO_UNMASKED_BY_BLOCKS as 
 from unmask.theorems.causal_and_unmasked import UNMASKED_TO_CAUSAL
 from unmask.theorems.conversion_checks import (
     first_transformer_disagreement,
-    random_transformer,
+    random_saturating_transformer,
     transformer_theorem_disagreements,
 )
 
@@ -44,7 +44,7 @@ def test_unmasked_to_causal_correct(precision, seeds):
 
 def test_more_layers_and_none():
     assert transformer_theorem_disagreements(UNMASKED_TO_CAUSAL, "unmasked", range(20), precision=2, layers=4)[0] == []
-    source = replace(random_transformer(0, "unmasked", precision=2), layers=())
+    source = replace(random_saturating_transformer(0, "unmasked", precision=2), layers=())
     conversion = UNMASKED_TO_CAUSAL.convert(source, len(source.positions))
     assert conversion.price.padding == 0
 
@@ -64,7 +64,7 @@ def test_a_wrong_construction_is_caught(monkeypatch, gadget, instead, precision)
 
 
 def test_what_cannot_be_converted_is_refused():
-    source = random_transformer(1, "causal", precision=2)
+    source = random_saturating_transformer(1, "causal", precision=2)
     with pytest.raises(UnmaskError, match="unmasked attention, but this one has causal attention"):
         UNMASKED_TO_CAUSAL.convert(source, 1)
     with pytest.raises(UnmaskError, match="cannot read 0 rows"):
@@ -104,14 +104,14 @@ def test_causal_to_unmasked_correct(theorem, precision, seeds):
 @pytest.mark.parametrize("rows", [9, 16, 17, 23])
 def test_longer_sources(rows):
     for seed in range(20):
-        source = random_transformer(seed, "causal", precision=2, padding=23, layers=2)
+        source = random_saturating_transformer(seed, "causal", precision=2, padding=23, layers=2)
         tokens = Draws(seed, rows).integers(0, source.embed.shape[0] - 1, (1, rows))
         assert first_transformer_disagreement(source, BY_COPIES.convert(source, rows), tokens) is None, seed
 
 
 @pytest.mark.parametrize("rows", range(1, 9))
 def test_fewer_pads_and_layers_than_the_paper(rows):
-    source = random_transformer(3, "causal", precision=2, padding=8)
+    source = random_saturating_transformer(3, "causal", precision=2, padding=8)
     ours, papers = (theorem.convert(source, rows).price for theorem in (BY_COPIES, BY_BLOCKS))
     assert ours.padding <= papers.padding
     assert ours.layers <= papers.layers
@@ -185,7 +185,7 @@ def test_one_hide_is_caught_where_it_is_too_few(monkeypatch, precision):
 
 
 def test_pads_are_a_new_symbol():
-    source = random_transformer(5, "causal", precision=2)
+    source = random_saturating_transformer(5, "causal", precision=2)
     conversion = BY_COPIES.convert(source, len(source.positions))
     tokens = np.zeros((1, len(source.positions)), dtype=np.int64)
     assert conversion.pad == source.embed.shape[0]

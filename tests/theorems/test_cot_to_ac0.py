@@ -103,8 +103,8 @@ def test_the_depth_has_a_bound_without_length_and_steps():
 
 def test_steps_that_are_not_checked_are_caught(monkeypatch):
     """Then every chain counts as the one that is written."""
-    real = module.argmax
-    monkeypatch.setattr(module, "argmax", lambda builder, scores: dict.fromkeys(real(builder, scores), TRUE))
+    real = module.argmax_wires
+    monkeypatch.setattr(module, "argmax_wires", lambda builder, scores: dict.fromkeys(real(builder, scores), TRUE))
     assert sum(disagreements(chain(*source)) != [] for source in SOURCES) > 3
 
 

@@ -9,7 +9,7 @@ from unmask.errors import UnmaskError
 from unmask.testing.random_model import cached_model
 from unmask.theorems import cot_and_pcot
 from unmask.theorems.all_theorems import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
-from unmask.theorems.conversion_checks import random_transformer, theorem_disagreements
+from unmask.theorems.conversion_checks import random_saturating_transformer, theorem_disagreements
 from unmask.theorems.theorem import SourceSize, Theorem, TransformerSize, bound_growth
 from unmask.weights.model import Price
 
@@ -46,7 +46,7 @@ def test_width_is_logarithmic_and_alphabet_and_depth_are_constant(theorem):
 def test_conversions_of_transformers_too(theorem):
     attention = "unmasked" if theorem.stem == "unmasked_to_causal" else "causal"
     for seed in range(6):
-        source = random_transformer(seed, attention, precision=2)
+        source = random_saturating_transformer(seed, attention, precision=2)
         for rows in range(1, len(source.positions) + 1):
             assert theorem.convert(source, rows).price == theorem.bound(source, rows)
     size = TransformerSize.of(source)

@@ -12,7 +12,7 @@ from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.testing import random_model
 from unmask.testing.random_transformer import random_transformer
 from unmask.verification.circuits.constant_depth import WiredTransformer, constant_depth_circuit
-from unmask.verification.circuits.one_hot import constant
+from unmask.verification.circuits.one_hot import constant_wires
 from unmask.verification.conversions.unknown_source import MlpWires, UnknownSums
 from unmask.verification.transformer_layer import CaseVectors, NumberDomain, SomeColumns
 from unmask.weights.matrices import Matrix
@@ -81,8 +81,8 @@ def by_wires(precision, H, heads, mlp):
     domain = WiredTransformer(CircuitBuilder([]), transformer)
     result = []
     for case, row in enumerate(H):
-        parts = [[constant(int(x)) for x in head[case]] for head in heads]
-        after = domain.mlp(domain.residual([constant(int(x)) for x in row], parts), mlp)
+        parts = [[constant_wires(int(x)) for x in head[case]] for head in heads]
+        after = domain.mlp(domain.residual([constant_wires(int(x)) for x in row], parts), mlp)
         result.append([next(iter(wires)) for wires in after])
     return np.array(result)
 

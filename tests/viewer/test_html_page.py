@@ -11,7 +11,7 @@ import pytest
 from unmask.api import compile_problem, compiler_of
 from unmask.problems.catalogue import parse_problem
 from unmask.viewer import html_page, model_view
-from unmask.viewer.html_page import View, cell_text, safe_json, text_of
+from unmask.viewer.html_page import View, cell_text, render_text, safe_json
 from unmask.viewer.model_view import panel_of, view_of
 from unmask.viewer.panel import LEFT_OUT, Detail
 
@@ -145,7 +145,7 @@ def test_a_page_too_large_for_a_browser_is_reduced(abb, monkeypatch):
 
 def test_text_shows_every_line():
     panel = panel_of(compile_problem("(a|b)*abb", "mdm", length=4), "aabb")
-    assert text_of(panel).splitlines() == [
+    assert render_text(panel).splitlines() == [
         "masked diffusion: 2 steps, accepted",
         "    start   a   a   b   b  |  m   m   m",
         "   step 1   a   a   b   b  |  a* bb*  m",
@@ -155,7 +155,7 @@ def test_text_shows_every_line():
 
 def test_text_is_cut_in_the_middle():
     panel = panel_of(compile_problem("(a|b)*abb", "cot", length=200), "ab" * 100)
-    lines = text_of(panel).splitlines()
+    lines = render_text(panel).splitlines()
     assert len("\n".join(lines)) < 60_000
     assert any(re.fullmatch(r"… \d+ lines left out …", line) for line in lines)
     assert lines[-1].startswith(" step 200")

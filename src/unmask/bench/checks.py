@@ -30,7 +30,7 @@ class SamplerCheck:
 CHECKS: list[SamplerCheck] = []
 
 
-def check(bugs: str) -> Callable[[Callable[[Trial], str]], Callable[[Trial], str]]:
+def register_check(bugs: str) -> Callable[[Callable[[Trial], str]], Callable[[Trial], str]]:
     """Register a function under its name."""
 
     def register(function: Callable[[Trial], str]) -> Callable[[Trial], str]:
@@ -46,7 +46,7 @@ def require_write_once(trial: Trial) -> None:
         raise NotApplicable("the slots of this model are edited in place")
 
 
-@check("the loop never ends where no slot is sure, or where the budget is small")
+@register_check("the loop never ends where no slot is sure, or where the budget is small")
 def terminates(trial: Trial) -> str:
     model, runs = trial.model, []
     for steps, variant in ((model.slots, None), (model.slots, "undecided"), (trial.half, "undecided")):
@@ -60,7 +60,7 @@ def terminates(trial: Trial) -> str:
     return f"{len(runs)} runs ended, the longest after {max(run.passes for run in runs)} passes"
 
 
-@check("masks are left: rounded quotas, a last block that is forgotten, a loop that ends one step early")
+@register_check("masks are left: rounded quotas, a last block that is forgotten, a loop that ends one step early")
 def no_mask_left(trial: Trial) -> str:
     model, word = trial.model, trial.words[0]
     budgets = sorted({model.slots, trial.half, model.least_passes, 1}, reverse=True)
@@ -84,7 +84,9 @@ def no_mask_left(trial: Trial) -> str:
     return f"no mask left with steps = {', '.join(map(str, budgets))}{uneven_note}"
 
 
-@check("more passes than steps: steps have no effect, or the budget of a block is rounded up or counted wrongly")
+@register_check(
+    "more passes than steps: steps have no effect, or the budget of a block is rounded up or counted wrongly"
+)
 def within_budget(trial: Trial) -> str:
     most = []
     for steps in (trial.model.slots, trial.half):
@@ -100,7 +102,9 @@ def within_budget(trial: Trial) -> str:
     return f"at most {max(most)} passes with steps={trial.model.slots}"
 
 
-@check("a pass writes more slots than its share: a quota of the block instead of its masks, steps of a block lost")
+@register_check(
+    "a pass writes more slots than its share: a quota of the block instead of its masks, steps of a block lost"
+)
 def follows_schedule(trial: Trial) -> str:
     fault = _too_many_writes(trial)
     if fault is not None:
@@ -133,7 +137,7 @@ def refuse_too_many_writes(trial: Trial) -> None:
     refuse_fault("follows_schedule", fault)
 
 
-@check("a pass whose result is thrown away: it changes no slot")
+@register_check("a pass whose result is thrown away: it changes no slot")
 def no_idle_pass(trial: Trial) -> str:
     require_write_once(trial)
     idle_with_cache = _passes_of_cache(trial)
@@ -169,7 +173,7 @@ def _passes_of_cache(trial: Trial) -> str | None:
     return None
 
 
-@check("sure slots are left for a later pass: the number of passes is not the least")
+@register_check("sure slots are left for a later pass: the number of passes is not the least")
 def least_passes(trial: Trial) -> str:
     require_write_once(trial)
     model = trial.model
@@ -187,7 +191,7 @@ def least_passes(trial: Trial) -> str:
     return f"the least number of passes, {model.least_passes}, is reached"
 
 
-@check("a slot is written before the slots that it is computed from")
+@register_check("a slot is written before the slots that it is computed from")
 def order(trial: Trial) -> str:
     require_write_once(trial)
     for number, word in enumerate(trial.words):
@@ -209,7 +213,7 @@ def _sure_ones_left(run: ObservedRun, step: int) -> bool:
     return bool(((after[0] == run.mask_id) & (run.predictions(step)[1][0] >= CERTAIN)).any())
 
 
-@check("logits are read from the row beside the slot, or what is returned is not what was predicted")
+@register_check("logits are read from the row beside the slot, or what is returned is not what was predicted")
 def no_shift(trial: Trial) -> str:
     for number, word in enumerate(trial.words):
         run = trial.require_followed(trial.run(word.ids, trial.model.slots))
@@ -219,7 +223,9 @@ def no_shift(trial: Trial) -> str:
     return "every slot holds the prediction of its own row"
 
 
-@check("the model does not see what is on the right of a slot: a causal mask, a wrong attention mask, a wrong kernel")
+@register_check(
+    "the model does not see what is on the right of a slot: a causal mask, a wrong attention mask, a wrong kernel"
+)
 def bidirectional(trial: Trial) -> str:
     require_write_once(trial)
     compared = 0
@@ -234,7 +240,7 @@ def bidirectional(trial: Trial) -> str:
     return f"{compared} slots that read to their right are predicted rightly"
 
 
-@check("the caller's input_ids are changed, or the prompt is different in the result")
+@register_check("the caller's input_ids are changed, or the prompt is different in the result")
 def prompt_kept(trial: Trial) -> str:
     word, length = trial.words[0], trial.model.prompt_length
     run = trial.require_finished(trial.run(word.ids, trial.model.slots))
@@ -247,7 +253,7 @@ def prompt_kept(trial: Trial) -> str:
     return f"{length} tokens of the prompt are unchanged"
 
 
-@check("a mask token in the prompt is taken for a slot and filled")
+@register_check("a mask token in the prompt is taken for a slot and filled")
 def mask_in_prompt(trial: Trial) -> str:
     trial.require_option("prompt_length")
     ids, position = trial.words[0].ids.copy(), trial.model.prompt_length - 2
@@ -262,7 +268,7 @@ def mask_in_prompt(trial: Trial) -> str:
     return "a mask token in the prompt stays"
 
 
-@check("the mask token is sampled: it is suppressed too late or not at all")
+@register_check("the mask token is sampled: it is suppressed too late or not at all")
 def mask_never_written(trial: Trial) -> str:
     model = trial.model
     run = trial.run(trial.words[0].ids, model.slots, variant="mask favoured")
@@ -278,7 +284,7 @@ def mask_never_written(trial: Trial) -> str:
     return "the mask token is not written although it has the largest logit"
 
 
-@check("slots are written outside the current block, or block_length has no effect")
+@register_check("slots are written outside the current block, or block_length has no effect")
 def blocks(trial: Trial) -> str:
     trial.require_option("block_length")
     model, width = trial.model, block_width(trial.model.slots)
@@ -307,7 +313,7 @@ def block_width(slots: int) -> int | None:
     return next((width for width in range(3, slots) if slots % width == 0), None)
 
 
-@check("editing never runs, or stops before the last edit")
+@register_check("editing never runs, or stops before the last edit")
 def editing(trial: Trial) -> str:
     """Commit everything in one pass, so that only edits can make the slots right."""
     trial.require_option("editing_threshold")
@@ -336,7 +342,7 @@ def editing(trial: Trial) -> str:
     return f"{len(trial.words)} words are right after {edits} edits"
 
 
-@check("random symbols are not denoised: a pass is missing, or what was right becomes random again")
+@register_check("random symbols are not denoised: a pass is missing, or what was right becomes random again")
 def uniform_noise(trial: Trial) -> str:
     """Start from a canvas without masks: every slot must be right after the least number of passes, and stay right."""
     trial.require_option("uniform")

@@ -163,12 +163,12 @@ def _circuit(
     unneeded = [node for node in candidates if node not in needed_in_some_pass | tokens]
     restores = pass_run.changed([always_unneeded - {node} for node in unneeded], pass_run.decided(always_unneeded))
     backup = {node for node, matters in zip(unneeded, restores, strict=True) if matters}
-    edges = set(edges_of(bert, canvases, frozenset(), necessary | tokens))
+    edges = set(deciding_edges(bert, canvases, frozenset(), necessary | tokens))
     needed_or_token = needed_in_some_pass | tokens
     for node in sorted(backup):
         edges |= {
             edge
-            for edge in edges_of(bert, canvases, always_unneeded - {node}, needed_or_token | {node})
+            for edge in deciding_edges(bert, canvases, always_unneeded - {node}, needed_or_token | {node})
             if node in edge
         }
     nodes = necessary | backup | {end for edge in edges for end in edge if end.kind != "output"}
@@ -237,7 +237,7 @@ def candidate_nodes(bert: AblatedBert, canvases: list[PassCanvas], runs: list[Re
     return sorted(candidates)
 
 
-def edges_of(
+def deciding_edges(
     bert: AblatedBert, canvases: list[PassCanvas], off: frozenset[Node], nodes: set[Node] | frozenset[Node]
 ) -> Iterator[CircuitEdge]:
     """Yield the edges between these nodes, and to outputs, that change a decision if they are off, with `off` off."""

@@ -1,6 +1,6 @@
 """Checks that compare two runs: an option, a batch, padding, a repetition, a number type, a cache, a returned step map.
 
-The argument of `check` describes the bugs that a check finds. A check returns what it compared, or raises.
+The argument of `register_check` describes the bugs that a check finds. A check returns what it compared, or raises.
 
 This file uses nothing of unmask besides the bench: `check.py` of a bench folder contains it unchanged.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.bench.checks import check, random_slots, refuse_too_many_writes, require_write_once
+from unmask.bench.checks import random_slots, refuse_too_many_writes, register_check, require_write_once
 from unmask.bench.observed_run import NotApplicable, ObservedRun
 from unmask.bench.trial import CheckFailed, Trial, refuse_fault
 
@@ -24,7 +24,7 @@ KNOWN_EQUAL: dict[str, tuple[Any, ...]] = {"editing_threshold": (None, 2.0)}
 """Option → values with which a run is known to be the same: no probability exceeds 2, so nothing is edited."""
 
 
-@check("an option is not passed on: two values give the same run")
+@register_check("an option is not passed on: two values give the same run")
 def options_have_effect(trial: Trial) -> str:
     require_write_once(trial)
     model = trial.model
@@ -47,7 +47,7 @@ def options_have_effect(trial: Trial) -> str:
     return f"with an effect: {', '.join(compared)}"
 
 
-@check("values of an option that mean the same give different runs: one of them is replaced by a default")
+@register_check("values of an option that mean the same give different runs: one of them is replaced by a default")
 def options_agree(trial: Trial) -> str:
     model, word = trial.model, trial.words[0]
     compared_options = {name: values for name, values in KNOWN_EQUAL.items() if trial.accepts(name)} | dict(trial.equal)
@@ -67,12 +67,10 @@ def options_agree(trial: Trial) -> str:
                         continue
                     if not same_run(*map(trial.require_finished, pair)):
                         _refuse_chance(trial)
-                        for run in (
-                            () if extra else pair
-                        ):  # from random symbols, a sampler may also write random symbols
+                        for run in () if extra else pair:  # with random symbols, any symbol may be written
                             refuse_fault("no_shift", trial.unpredicted_write(run))
                         where_and_values = f"steps={steps}{where}: {name}={first!r} and {name}={other_value!r} differ"
-                        raise CheckFailed(f"{where_and_values}: {difference(trial, *pair)}")
+                        raise CheckFailed(f"{where_and_values}: {runs_difference(trial, *pair)}")
                     compared += 1
     if not compared:
         raise NotApplicable("no run of this sampler can be compared")
@@ -80,7 +78,7 @@ def options_agree(trial: Trial) -> str:
     return f"the same runs with {'; '.join(agreed)}"
 
 
-@check("rows of a batch influence each other: a quota or an end that is computed for all rows together")
+@register_check("rows of a batch influence each other: a quota or an end that is computed for all rows together")
 def batch_rows(trial: Trial) -> str:
     compared, fault = _rows_beside(trial)
     if fault is not None:
@@ -119,7 +117,7 @@ def _rows_beside(trial: Trial) -> tuple[list[str], str | None]:
     return compared, None
 
 
-@check("padding is read or written: the attention mask is not passed on")
+@register_check("padding is read or written: the attention mask is not passed on")
 def padding(trial: Trial) -> str:
     trial.require_option("attention_mask")
     model = trial.model
@@ -150,7 +148,7 @@ def padding(trial: Trial) -> str:
     return "rows with padding on the left are the same as without, also beside a longer prompt"
 
 
-@check("two equal runs differ: ties are broken by chance")
+@register_check("two equal runs differ: ties are broken by chance")
 def deterministic(trial: Trial) -> str:
     fault = _chance(trial)
     if fault is not None:
@@ -167,7 +165,7 @@ def _chance(trial: Trial) -> str | None:
         )
         if not same_run(first, second):
             where = " where all slots tie" if variant else ""
-            return f"two runs with the same arguments differ{where}: {difference(trial, first, second)}"
+            return f"two runs with the same arguments differ{where}: {runs_difference(trial, first, second)}"
     return None
 
 
@@ -180,7 +178,7 @@ def _refuse_chance(trial: Trial) -> None:
     refuse_fault("deterministic", fault)
 
 
-@check("the result depends on the number type of the model, although its decisions do not")
+@register_check("the result depends on the number type of the model, although its decisions do not")
 def dtype(trial: Trial) -> str:
     word, compared = trial.words[0], []
     exact = trial.require_finished(trial.run(word.ids, trial.model.slots))
@@ -193,14 +191,14 @@ def dtype(trial: Trial) -> str:
             continue  # the model's own decisions change in this number type
         if not same_run(exact, run):
             _refuse_chance(trial)
-            raise CheckFailed(f"{name}: {difference(trial, exact, run)}")
+            raise CheckFailed(f"{name}: {runs_difference(trial, exact, run)}")
         compared.append(name)
     if not compared:
         raise NotApplicable("the model itself decides otherwise in bfloat16 and float16")
     return f"{' and '.join(compared)} give the run of float32"
 
 
-@check("a cache changes the result: keys, values or logits are stale")
+@register_check("a cache changes the result: keys, values or logits are stale")
 def cache_changes_nothing(trial: Trial) -> str:
     trial.require_option("use_cache")
     widths = cache_widths(trial)
@@ -232,7 +230,7 @@ def cache_widths(trial: Trial) -> list[int | None]:
     return [slots, *reversed(divisors)]
 
 
-@check("the step map or the histories that are returned do not agree with the passes")
+@register_check("the step map or the histories that are returned do not agree with the passes")
 def step_map_is_true(trial: Trial) -> str:
     run = trial.require_finished(trial.run(trial.words[0].ids, trial.model.slots))
     if run.returned_step_map is None:
@@ -259,7 +257,7 @@ def same_run(first: ObservedRun, second: ObservedRun) -> bool:
     return when[0] is None or when[1] is None or np.array_equal(when[0], when[1])
 
 
-def difference(trial: Trial, first: ObservedRun, second: ObservedRun) -> str:
+def runs_difference(trial: Trial, first: ObservedRun, second: ObservedRun) -> str:
     """Describe where two runs first differ."""
     differs = np.flatnonzero(first.slots[0] != second.slots[0])
     if len(differs):

@@ -31,15 +31,15 @@ def is_function(name: str) -> bool:
     return bool(colon) and prefix not in RULES and (prefix == "diffusers" or prefix.endswith(".py") or "=" not in name)
 
 
-def user_function(name: str) -> "UserFunction":
+def user_function(name: str) -> "UserSampler":
     """Return the function of this name; refuse a function that cannot be called with the arguments of the bench."""
     function = sampler_named(name)
     check_call(function, {})
-    return UserFunction(name, function)
+    return UserSampler(name, function)
 
 
 @dataclass(frozen=True)
-class UserFunction:
+class UserSampler:
     """A `generate` function of `check_sampler`, with the interface that `examine` expects of a sampler."""
 
     label: str

@@ -391,18 +391,18 @@ def view(
     _require_torch()
     from unmask.lab.presets import program_of_folder
     from unmask.lab.trained_view import view_of
-    from unmask.lab.training import load
-    from unmask.viewer.html_page import render, text_of
+    from unmask.lab.training import load_trained
+    from unmask.viewer.html_page import render, render_text
 
     if out is not None:
         check_writable(out, "run.html", earlier=PAGE)
     with budgeted("running", limit=limit, timeout=timeout):
-        run_view = view_of(load(folder, program_of_folder(folder, program)), word, sampler=planner)
+        run_view = view_of(load_trained(folder, program_of_folder(folder, program)), word, sampler=planner)
     if out is not None:
         write_text(out, render(run_view), earlier=PAGE)
         console().print(literal(out))
     if text:
-        say_lines("\n\n".join(text_of(panel) for panel in run_view.panels).split("\n"))
+        say_lines("\n\n".join(render_text(panel) for panel in run_view.panels).split("\n"))
 
 
 def _require_torch() -> None:

@@ -80,7 +80,7 @@ def view(
         if path is not None:
             check_writable(path, example, earlier=earlier)
     from unmask.api import load_model
-    from unmask.viewer.html_page import render, text_of
+    from unmask.viewer.html_page import render, render_text
     from unmask.viewer.model_view import check_program, default_comparison, view_of
     from unmask.viewer.svg_picture import picture
 
@@ -94,7 +94,7 @@ def view(
             if path is not None:
                 write_text(path, make(run_view), earlier=earlier)
     if text:
-        for line in "\n\n".join(text_of(panel) for panel in run_view.panels).split("\n"):
+        for line in "\n\n".join(render_text(panel) for panel in run_view.panels).split("\n"):
             say(line)
     steps = ", ".join(
         f"{panel.trace.kind} {panel.steps}{' (converted)' if panel.converted_by else ''}" for panel in run_view.panels

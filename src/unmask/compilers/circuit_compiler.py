@@ -21,7 +21,6 @@ from unmask.compilers.model_families import (
     ModelFamily,
     extent_of,
     model_of,
-    programs_at,
 )
 from unmask.compilers.system_compiler import SystemCompiler, SystemFamily, model_of_plan
 from unmask.errors import ProblemError
@@ -39,13 +38,14 @@ from unmask.programs.circuit_systems import (
     least_length,
     uniform_system,
 )
+from unmask.programs.instance import programs_at
 from unmask.programs.one_step_addition import ROWS, SLOTS, addition_planner, addition_predictor
 from unmask.programs.printed_circuit_programs import PrintedRows, printed_planner, printed_predictor
 from unmask.programs.program import Program, vocabulary_of
 from unmask.programs.reachability import squaring_loop, squaring_planner, squaring_predictor, squaring_slots, squarings
 from unmask.programs.recurrences.slot_rows import constant_value
 from unmask.programs.recurrences.string_placement import one_slot_per_step
-from unmask.programs.recurrences.system_plan import SystemPlan, most_added, symbols_of
+from unmask.programs.recurrences.system_plan import SystemPlan, most_added, symbols_of_system
 from unmask.programs.recurrences.system_programs import system_loop, system_planner, system_predictor, system_string
 from unmask.recurrences.system import System
 from unmask.recurrences.unfolding import Unfolding
@@ -181,7 +181,7 @@ def family_circuit_compiler(family: FamilyProblem, length: int) -> CircuitCompil
 
 
 def _plan_of(system: System, length: int, roles: tuple[str, ...], precision: Precision) -> SystemPlan:
-    return SystemPlan.at(Unfolding(system, length), symbols_of(system, roles), most_added=most_added(precision))
+    return SystemPlan.at(Unfolding(system, length), symbols_of_system(system, roles), most_added=most_added(precision))
 
 
 @dataclass(frozen=True, eq=False)

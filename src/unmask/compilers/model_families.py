@@ -13,7 +13,7 @@ from unmask.expressions import Expression
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.assembly import assemble_all
 from unmask.programs.declarations import SignedBits, TableBits
-from unmask.programs.instance import program_at
+from unmask.programs.instance import programs_at
 from unmask.programs.program import Program, Vocabulary, bits_for
 from unmask.recurrences.system import System
 from unmask.weights.kinds import Kind
@@ -35,13 +35,6 @@ def model_of(
     check_steps(steps)
     transformers = assemble_all(programs_at(programs, length), precision)
     return Model(kind=kind, steps=steps, length=length, transformers=transformers, **vocabulary.fields(), **frame)
-
-
-def programs_at(programs: dict[str, Program], length: int) -> dict[str, Program]:
-    """The programs of one length: programs in N are instantiated here, and nowhere else in the compilers."""
-    return {
-        name: program if program.every is None else program_at(program, length) for name, program in programs.items()
-    }
 
 
 def check_precision(precision: Precision, least: int) -> None:

@@ -25,11 +25,11 @@ from unmask.compilers.model_families import (
     ModelFamily,
     extent_of,
     model_of,
-    programs_at,
 )
 from unmask.errors import ProblemError, UnmaskError
 from unmask.expressions import Expression, N, constant, log2_above
 from unmask.numerics.arithmetic import Precision
+from unmask.programs.instance import programs_at
 from unmask.programs.program import Program
 from unmask.programs.recurrences.slot_rows import NoFormula, constant_value, depend_on_length_alone, in_length
 from unmask.programs.recurrences.string_placement import (
@@ -38,7 +38,7 @@ from unmask.programs.recurrences.string_placement import (
     one_slot_per_step,
     with_copied_answers,
 )
-from unmask.programs.recurrences.system_plan import Symbols, SystemPlan, most_added, symbols_of
+from unmask.programs.recurrences.system_plan import Symbols, SystemPlan, most_added, symbols_of_system
 from unmask.programs.recurrences.system_programs import system_loop, system_planner, system_predictor, system_string
 from unmask.recurrences.slots import Over, Slots, read_parts
 from unmask.recurrences.system import System, cases_of, is_truth, symbol_names
@@ -331,7 +331,7 @@ class SystemCompiler:
             return system_family(
                 self.system,
                 kind,
-                symbols_of(self.system, ROLES.get(kind, ("mask",))),
+                symbols_of_system(self.system, ROLES.get(kind, ("mask",))),
                 self._unfolding,
                 lambda plan: self._programs(kind, plan),
                 most_added=most,
@@ -398,7 +398,7 @@ class SystemCompiler:
     @cached_property
     def _plan(self):
         def planned(length: int, roles: tuple[str, ...], most: int) -> SystemPlan:
-            return SystemPlan.at(self._unfolding(length), symbols_of(self.system, roles), most_added=most)
+            return SystemPlan.at(self._unfolding(length), symbols_of_system(self.system, roles), most_added=most)
 
         return lru_cache(maxsize=8)(planned)
 

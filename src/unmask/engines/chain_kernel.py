@@ -270,7 +270,7 @@ SAMPLED = 512
 ROWS_AT_ONCE = 1 << 12  # the kernel cannot be interrupted
 
 
-def chain(transformer: Transformer, words: np.ndarray, steps: int) -> np.ndarray | None:
+def run_chain(transformer: Transformer, words: np.ndarray, steps: int) -> np.ndarray | None:
     """Return the next symbols of every word, [batch, steps].
 
     Return None without a kernel, if it would take too much memory, or if a row attends to nothing.

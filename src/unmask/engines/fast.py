@@ -18,7 +18,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from unmask.engines.chain_kernel import chain
+from unmask.engines.chain_kernel import run_chain
 from unmask.engines.engine import Footprint, Watch
 from unmask.engines.footprint import fast_footprint
 from unmask.engines.head_attention import NONE, AttendsNowhere, HeadAttention, Operands
@@ -27,11 +27,11 @@ from unmask.engines.prepared_weights import (
     PreparedHead,
     RowGrid,
     Span,
+    as_slice,
     count_rows,
     gather,
     prepared,
     scatter,
-    span,
 )
 from unmask.engines.reference import LARGEST_SCORES
 from unmask.engines.visible_keys import MOST_BITS, BitColumns, KeyCode, ValueRange, find_bits, prove_code
@@ -91,7 +91,7 @@ class HeadState:
 
         `new` are the rows that did not exist; the others changed only in the `touched` columns.
         """
-        where = span(rows)
+        where = as_slice(rows)
         moved = new.copy()
         if touched[self._head.value.used].any():
             moved |= _replace(self._V, where, self._head.value(x, where))
@@ -127,7 +127,7 @@ class HeadState:
         self._query_code[:] = self._key_code[:] = NONE
         self.attention.index = None
         if self.coded:
-            where = span(grid.rows)
+            where = as_slice(grid.rows)
             self._encode(grid.rows, where, self._Q[:, where], self._K[:, where], grid)
         return True
 
@@ -278,7 +278,7 @@ class LayerState:
         for head in self._heads if rows.size else ():
             affected[head.update(x, rows, new, touched, grid)] = True
         todo = np.flatnonzero(affected)
-        where = span(todo)
+        where = as_slice(todo)
         total = np.zeros((layer.after.size, todo.size), dtype=compact.narrow)
         for i, (head, target) in enumerate(zip(self._heads, layer.targets, strict=True)):
             try:
@@ -308,7 +308,7 @@ class LayerState:
         step = max(16, HIDDEN_AT_ONCE // layer.mlp.size)
         for first in range(0, rows.size, step):
             check()
-            where = span(rows[first : first + step])
+            where = as_slice(rows[first : first + step])
             G = gather(x, layer.mlp_before, where)
             scatter(x, layer.mlp_after, where, compact.add(G, layer.mlp(x, where)))
 
@@ -398,7 +398,7 @@ class FastSession:
     def continued(self, tokens: Int[np.ndarray, "batch seq"], steps: int) -> np.ndarray | None:
         if not self._weights.causal or len(tokens) * steps < LONG_CHAIN:
             return None
-        return chain(self._transformer, tokens, steps)
+        return run_chain(self._transformer, tokens, steps)
 
     def _use_weights(self, *, every: bool) -> None:
         """Prepare the weights in the form that the call needs."""
@@ -482,7 +482,7 @@ class _Ends:
         stored = self._tokens[:, : grid.length]
         word, position = np.nonzero(stored != tokens)
         changed = word * grid.capacity + position
-        where = span(changed)
+        where = as_slice(changed)
         at = where if grid.batch == 1 else position
         touched = np.zeros(weights.columns, dtype=bool)
         if (stored[word, position] < 0).any():
@@ -499,7 +499,7 @@ class _Ends:
 
     def logits(self, store: np.ndarray, changed: np.ndarray, rows: tuple[int, int], grid: RowGrid) -> np.ndarray:
         if changed.size:
-            where = span(changed)
+            where = as_slice(changed)
             self._logits[:, where] = readout(self._weights, store, where)
         every = self._logits.reshape(self._weights.outputs, grid.batch, grid.capacity)
         return np.ascontiguousarray(np.moveaxis(every[..., rows[0] : rows[1]], 0, -1))

@@ -62,7 +62,7 @@ class RowGrid:
         return np.moveaxis(x.reshape(len(x), self.batch, self.capacity)[..., : self.length], 0, -1)
 
 
-def span(rows: np.ndarray) -> Span:
+def as_slice(rows: np.ndarray) -> Span:
     """Return sorted rows as a slice if they are consecutive, else as they are."""
     if rows.size and rows[-1] - rows[0] + 1 == rows.size:
         return slice(int(rows[0]), int(rows[-1]) + 1)

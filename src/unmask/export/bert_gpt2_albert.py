@@ -218,7 +218,7 @@ def bert_passes(tensors: NamedArrays, config: dict[str, Any], dtype: Dtype = "fl
 
     def attention(name: str, H: np.ndarray) -> np.ndarray:
         Q, K, V = (by_head(linear(f"{name}.self.{projection}", H), heads) for projection in ("query", "key", "value"))
-        return attend(Q, K, V, fit, causal=False)
+        return attention_output(Q, K, V, fit, causal=False)
 
     def passes(tokens: np.ndarray) -> np.ndarray:
         e = "bert.embeddings"
@@ -245,7 +245,7 @@ def layer_norm(x: np.ndarray, gain: np.ndarray, bias: np.ndarray, epsilon: float
     return centred / np.sqrt(variance + FLOAT(epsilon)) * gain + bias
 
 
-def attend(Q: np.ndarray, K: np.ndarray, V: np.ndarray, fit: Rounding, *, causal: bool) -> np.ndarray:
+def attention_output(Q: np.ndarray, K: np.ndarray, V: np.ndarray, fit: Rounding, *, causal: bool) -> np.ndarray:
     """Return the heads side by side, [batch, rows, heads·size], from [batch, heads, rows, size] each."""
     scores = fit(fit(Q @ np.swapaxes(K, -1, -2)) * FLOAT(1 / sqrt(Q.shape[-1]))) + attention_mask(Q.shape[-2], causal)
     mixed = fit(fit(softmax(scores)) @ V)
@@ -338,7 +338,7 @@ def gpt2_passes(tensors: NamedArrays, config: dict[str, Any], dtype: Dtype = "fl
     def attention(name: str, x: np.ndarray) -> np.ndarray:
         mixed = mapped(f"{name}.c_attn", x)
         Q, K, V = np.moveaxis(mixed.reshape(*x.shape[:2], 3, heads, -1), (2, 3), (0, 2))
-        return mapped(f"{name}.c_proj", attend(Q, K, V, fit, causal=True))
+        return mapped(f"{name}.c_proj", attention_output(Q, K, V, fit, causal=True))
 
     def passes(tokens: np.ndarray) -> np.ndarray:
         H = fit(tensors["transformer.wte.weight"][tokens] + tensors["transformer.wpe.weight"][: tokens.shape[1]])

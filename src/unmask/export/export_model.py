@@ -1,8 +1,8 @@
 """Model × form → a folder that was compared with the model.
 
 `export_model` refuses a form that the kind does not have (`exported_transformer`) or that does not fit into memory
-(`check_size`), and calls the writer of the form. `write_collection` writes the reference models in all containers,
-with a list of checksums.
+(`check_export_size`), and calls the writer of the form. `write_collection` writes the reference models in all
+containers, with a list of checksums.
 
     memory = numbers of the form × BYTES + words · passes · (slots · outputs + rows) + one pass of the check
 """
@@ -76,7 +76,7 @@ BYTES = 48  # bytes per number, from its double to its copy in the file
 OTHER_ORDERS = 2  # further runs of a predictor, in other orders
 
 
-def check_size(model: Model, form: str, names: list[str], words: int) -> None:
+def check_export_size(model: Model, form: str, names: list[str], words: int) -> None:
     """Raise if the export would not fit into memory; the message has the estimate."""
     check_memory(export_memory(model, form, names, words), f"the {form} form")
 
@@ -182,7 +182,7 @@ def export_files(
     check_options(form, order, rope, gguf)
     name = exported_transformer(model, form, part, exact=exact)
     count = word_count(model)
-    check_size(model, form, list(model.transformers) if form == "torch" else [name], count)
+    check_export_size(model, form, list(model.transformers) if form == "torch" else [name], count)
     words = words_to_compare(model, count)
     if form == "bert":
         return bert_folder(model, name, words, order=order)

@@ -66,7 +66,7 @@ def gguf_folder(
     rope = RopeExport.of(model, transformer_name, words, order=order, choice=choice, shifted=False)
     task, weights = rope.task, rope.form.weights
     data = gguf_bytes(weights, task.tokens, task.tokens.letters(model), gguf)
-    written = read_back(data, weights, gguf.arch)
+    written = read_gguf(data, weights, gguf.arch)
     try:
         checked = rope.check("gguf", written, position_error=LARGEST_POSITION_ERROR[gguf.dtype])
     except ExportDisagreement as error:
@@ -107,7 +107,7 @@ def gguf_bytes(weights: RopeWeights, tokens: TokenNames, letters: set[str], choi
         return path.read_bytes()
 
 
-def read_back(data: bytes, weights: RopeWeights, arch: Arch) -> RopeWeights:
+def read_gguf(data: bytes, weights: RopeWeights, arch: Arch) -> RopeWeights:
     """Return the tensors of the file, dequantised and unpermuted; the check uses these."""
     package = _package()
     with tempfile.TemporaryDirectory() as folder:

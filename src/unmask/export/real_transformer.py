@@ -109,10 +109,10 @@ def _real_layer(layer: Layer, number: int, one: int) -> RealLayer:
 
 
 def _real_head(head: Head, number: int, one: int) -> RealHead:
-    return RealHead(_real(head.wq, one), _real(head.wk, one), *factors(_real(head.wv, one)), number)
+    return RealHead(_real(head.wq, one), _real(head.wk, one), *value_map_factors(_real(head.wv, one)), number)
 
 
-def factors(value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def value_map_factors(value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return two matrices whose product is the value map, through the columns that it reads or those that it writes."""
     read, written = np.flatnonzero(value.any(axis=1)), np.flatnonzero(value.any(axis=0))
     identity = np.eye(len(value))
@@ -233,7 +233,7 @@ def _split(head: RealHead, detected: np.ndarray, constant: int, push: float) -> 
     value[:, detected] = 0
     if not value.any():
         return detecting
-    wv, wo = factors(value)
+    wv, wo = value_map_factors(value)
     return [replace(head, wv=wv, wo=wo), *detecting]
 
 

@@ -16,7 +16,14 @@ from unmask.export.agreement import (
     planned_order,
 )
 from unmask.export.folder_files import Files, as_json, as_text, plain_card, register_map, summary, written_word
-from unmask.export.real_transformer import FLOAT, RealTransformer, factors, plain_passes, real_weights, repaired
+from unmask.export.real_transformer import (
+    FLOAT,
+    RealTransformer,
+    plain_passes,
+    real_weights,
+    repaired,
+    value_map_factors,
+)
 from unmask.export.tokenizer import token_names
 from unmask.weights.config_json import config_of
 from unmask.weights.matrices import Matrix
@@ -59,7 +66,7 @@ def torch_folder(model: Model, words: np.ndarray, *, exact: bool) -> tuple[Files
             repaired_weights = repaired(transformer, model.precision)
             real_transformers[name] = real = replace(repaired_weights, out=repaired_weights.out * scale)
             stored[name] = plain_tensors(real)
-            exported = plain_passes(read_back(stored[name], model.transformers[name]), model.steps)
+            exported = plain_passes(transformer_from_tensors(stored[name], model.transformers[name]), model.steps)
             agreements[name] = compare_passes(model, name, passes[name], exported, scale=scale)
         report |= {
             "agreement": merge_agreements(list(agreements.values())),
@@ -110,7 +117,7 @@ def plain_tensors(transformer: RealTransformer) -> dict[str, np.ndarray]:
     return {name: np.ascontiguousarray(tensor, dtype=FLOAT) for name, tensor in tensors.items()}
 
 
-def read_back(tensors: dict[str, np.ndarray], transformer: Transformer) -> RealTransformer:
+def transformer_from_tensors(tensors: dict[str, np.ndarray], transformer: Transformer) -> RealTransformer:
     """Return the transformer that the tensors of a folder store."""
     real = real_weights(transformer)
     layers = []
@@ -119,7 +126,7 @@ def read_back(tensors: dict[str, np.ndarray], transformer: Transformer) -> RealT
         heads = []
         for j in range(count):
             wq, wk, wv = (tensors[f"layers.{i}.heads.{j}.{field}"] for field in ("wq", "wk", "wv"))
-            value, output = factors(wv)
+            value, output = value_map_factors(wv)
             heads.append(replace(layer.heads[0], wq=wq, wk=wk, wv=value, wo=output))
         mlp = replace(layer.mlp, **{field: tensors[f"layers.{i}.mlp.{field}"] for field in ("w1", "b1", "w2", "b2")})
         layers.append(replace(layer, heads=tuple(heads), mlp=mlp))

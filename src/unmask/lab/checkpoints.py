@@ -68,7 +68,7 @@ def check_folder(folder: Path, config: Config) -> None:
         stored = read_run_config(folder / CONFIG)
         if stored != config:
             raise FolderError(
-                f"{folder} contains another run, {difference(stored, config)}; choose another folder, or "
+                f"{folder} contains another run, {config_difference(stored, config)}; choose another folder, or "
                 "remove this one"
             )
         for name in (CHECKPOINT, WEIGHTS, RESULT):
@@ -119,7 +119,7 @@ def _named(config: Config) -> dict[str, str]:
     return {"config": json.dumps(msgspec.to_builtins(config), sort_keys=True)}
 
 
-def difference(stored: Config, requested: Config) -> str:
+def config_difference(stored: Config, requested: Config) -> str:
     """Describe the first setting in which two runs differ: `of the problem group:S3, not group:A5`."""
     for left, right, prefix in ((stored, requested, ""), (stored.shape, requested.shape, "shape.")):
         for name in left.__struct_fields__:
@@ -128,7 +128,7 @@ def difference(stored: Config, requested: Config) -> str:
     return "of the same config"
 
 
-def save(
+def save_checkpoint(
     folder: Path, config: Config, network: TrainedNetwork, optimizer: torch.optim.Optimizer, progress: TrainingProgress
 ) -> None:
     tensors = {f"{WEIGHTS_OF}{name}": tensor for name, tensor in network.state_dict().items()}

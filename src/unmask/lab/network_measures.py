@@ -121,7 +121,7 @@ class Waiting:
     written: tuple[float | None, ...]
 
 
-def waiting(trained: Trained, *, seed: int, count: int = WORDS) -> Waiting | None:
+def measure_waiting(trained: Trained, *, seed: int, count: int = WORDS) -> Waiting | None:
     """Measure waiting; None unless the network decides when a slot of a tree is written, once."""
     if not trained.decides_once or trained.task.framework != "tree":
         return None

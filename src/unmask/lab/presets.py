@@ -84,7 +84,7 @@ def run_cell(cell: SweepCell, folder: Path | None = None) -> dict[str, Any]:
 
 
 def _measured(cell: SweepCell, run: Any) -> dict[str, Any]:
-    from unmask.lab.network_measures import operand_attention, right_by_level, waiting
+    from unmask.lab.network_measures import measure_waiting, operand_attention, right_by_level
     from unmask.lab.task_layouts import PLACES
     from unmask.lab.task_sources import Stream
     from unmask.lab.trained_model import accuracy
@@ -99,7 +99,7 @@ def _measured(cell: SweepCell, run: Any) -> dict[str, Any]:
                 "uniform": attention.uniform,
                 "mass": attention.mass.round(4).tolist(),
             }
-        planner_waiting = waiting(trained, seed=cell.config.seed)
+        planner_waiting = measure_waiting(trained, seed=cell.config.seed)
         if planner_waiting is not None:
             measured["waiting"] = asdict(planner_waiting)
             measured["levels"] = right_by_level(trained, seed=cell.config.seed)
@@ -153,11 +153,11 @@ SECONDS = 600.0  # of CPU, a safeguard; the number of steps has the same effect 
 A5_MASKED = {"batch": 128, "steps": 2000, "cpu_seconds": 3 * SECONDS}  # from batches of 32 it learned nothing
 
 
-def size_of(group: str) -> str:
+def group_scale(group: str) -> str:
     return "large" if group in LARGE else "small"
 
 
-def shape_of(group: str, **switches: Any) -> Shape:
+def shape_for_group(group: str, **switches: Any) -> Shape:
     """Return a shape of width 128 for the groups of 60 elements, 64 for the others."""
     width = 128 if group in LARGE else 64
     settings: dict[str, Any] = {"width": width, "hidden": 2 * width, **switches}
@@ -166,7 +166,7 @@ def shape_of(group: str, **switches: Any) -> Shape:
 
 def config_of_group(group: str, length: int, framework: str, seed: int, shape: Shape, **more: Any) -> Config:
     """Return a config that stops after its STEPS: at most two minutes of an idle core at N = 16, three at N = 32."""
-    steps = BRIEF_STEPS[size_of(group)] if (framework, length) == ("looped", 32) else STEPS
+    steps = BRIEF_STEPS[group_scale(group)] if (framework, length) == ("looped", 32) else STEPS
     settings: dict[str, Any] = {"framework": framework, "steps": steps, "cpu_seconds": SECONDS, **more}
     return Config(problem=f"group:{group}", length=length, seed=seed, shape=shape, **settings)
 
@@ -175,7 +175,7 @@ def quick() -> Iterator[SweepCell]:
     for seed in (0, 1):
         for group in ("S3", "Z2"):
             for framework in CHEAP_FIRST:
-                config = config_of_group(group, 8, framework, seed, shape_of(group, aux=True), steps=600)
+                config = config_of_group(group, 8, framework, seed, shape_for_group(group, aux=True), steps=600)
                 yield SweepCell("main", config)
 
 
@@ -210,7 +210,7 @@ def main_rows(length: int, seed: int, *, aux: bool, groups: tuple[str, ...] = GR
     """Yield five frameworks with one network and encoding; a direct answer fetches nothing, so aux does not apply."""
     for framework in CHEAP_FIRST:
         for group in groups if aux or framework != "direct" else ():
-            config = config_of_group(group, length, framework, seed, shape_of(group, aux=aux))
+            config = config_of_group(group, length, framework, seed, shape_for_group(group, aux=aux))
             yield SweepCell("main", config, ("operands", "longer"))
 
 
@@ -219,10 +219,10 @@ def beta_rows() -> Iterator[SweepCell]:
     for seed in SEEDS:
         for group in ("S3", "A5"):
             for framework, encoding in (("cot", "bits"), ("scan", "bits"), ("tree", "none")):
-                shape = shape_of(group, layers=1, beta=4.0, encoding=encoding)
+                shape = shape_for_group(group, layers=1, beta=4.0, encoding=encoding)
                 yield SweepCell("beta", config_of_group(group, 16, framework, seed, shape), ("operands", "longer"))
         for beta in (0.0, 1.0, 2.0, 8.0):
-            shape = shape_of("S3", layers=1, beta=beta, encoding="none")
+            shape = shape_for_group("S3", layers=1, beta=beta, encoding="none")
             yield SweepCell("beta", config_of_group("S3", 16, "tree", seed, shape))
 
 
@@ -231,7 +231,7 @@ def loop_rows() -> Iterator[SweepCell]:
     for seed in SEEDS:
         for length in (16, 8):
             for supervision in ("tokens", "each", "end"):
-                shape = shape_of("S3", layers=1, beta=4.0, encoding="none")
+                shape = shape_for_group("S3", layers=1, beta=4.0, encoding="none")
                 more = {"supervision": supervision, "steps": BRIEF_STEPS["small"]}
                 yield SweepCell("loop", config_of_group("S3", length, "looped", seed, shape, **more))
 
@@ -247,7 +247,7 @@ def rate_rows() -> Iterator[SweepCell]:
                     yield from other_rates(*kind, seed=FAILING_SEEDS.get(kind, 0))
     for group in LARGE:
         longer = {"steps": 2 * STEPS, "cpu_seconds": 2 * SECONDS}
-        yield SweepCell("rates", config_of_group(group, 16, "looped", 0, shape_of(group, aux=True), **longer))
+        yield SweepCell("rates", config_of_group(group, 16, "looped", 0, shape_for_group(group, aux=True), **longer))
 
 
 def is_learned(group: str, length: int, framework: str, aux: bool) -> bool:
@@ -261,8 +261,8 @@ def is_learned(group: str, length: int, framework: str, aux: bool) -> bool:
 
 def other_rates(group: str, length: int, framework: str, aux: bool, *, seed: int) -> Iterator[SweepCell]:
     """Yield other learning rates; a loop without aux stays at chance for all groups but Z2 and gets few steps."""
-    shape = shape_of(group, aux=aux)
-    brief = {"steps": BRIEF_STEPS[size_of(group)]} if (framework, aux) == ("looped", False) else {}
+    shape = shape_for_group(group, aux=aux)
+    brief = {"steps": BRIEF_STEPS[group_scale(group)]} if (framework, aux) == ("looped", False) else {}
     for rate in RATES:
         yield SweepCell("rates", config_of_group(group, length, framework, seed, shape, rate=rate, **brief))
 
@@ -288,7 +288,7 @@ def planners() -> Iterator[SweepCell]:
 
 
 def predictor_cell(group: str, length: int, layers: int, seed: int, **more: Any) -> SweepCell:
-    shape = shape_of(group, layers=layers, beta=4.0, encoding="none")
+    shape = shape_for_group(group, layers=layers, beta=4.0, encoding="none")
     settings = {"objective": "masking", "converged": None, "steps": MASKED_STEPS, **more}
     return SweepCell(
         "planners", config_of_group(group, length, "tree", seed, shape, **settings), ("operands", "planners")
@@ -312,7 +312,7 @@ def signal_rows() -> Iterator[SweepCell]:
     for seed in SEEDS:
         for framework in ("cot", "scan", "tree"):
             for length in (4, 8, 16, 32):
-                config = config_of_group("S3", length, framework, seed, shape_of("S3", layers=1), steps=400)
+                config = config_of_group("S3", length, framework, seed, shape_for_group("S3", layers=1), steps=400)
                 yield SweepCell("signal", config, ("signal",))
 
 
@@ -320,14 +320,14 @@ def one_operand_handed(seed: int) -> Iterator[SweepCell]:
     """Yield trees that are given none, one or both of their operands, and bits to find the others."""
     for handed in (0, 1, None):
         for length in (8, 16):
-            shape = shape_of("S3", layers=1, beta=4.0, handed=handed, encoding="bits")
+            shape = shape_for_group("S3", layers=1, beta=4.0, handed=handed, encoding="bits")
             yield SweepCell("handed", config_of_group("S3", length, "tree", seed, shape))
 
 
 def one_layer(group: str, seed: int) -> Iterator[SweepCell]:
     """Yield runs as in the main table without aux, but with one layer instead of two."""
     for framework in ("cot", "scan", "tree"):
-        yield SweepCell("depth", config_of_group(group, 16, framework, seed, shape_of(group, layers=1)))
+        yield SweepCell("depth", config_of_group(group, 16, framework, seed, shape_for_group(group, layers=1)))
 
 
 def step_budgets(group: str, length: int, seed: int) -> Iterator[SweepCell]:
@@ -335,7 +335,7 @@ def step_budgets(group: str, length: int, seed: int) -> Iterator[SweepCell]:
     for framework, factors in (*(("cot", c) for c in CHAIN_FACTORS), *(("scan", c) for c in SCAN_FACTORS)):
         for aux in (True, False):
             for rate in (*RATES, 2e-3):
-                shape = shape_of(group, aux=aux)
+                shape = shape_for_group(group, aux=aux)
                 config = config_of_group(group, length, framework, seed, shape, factors=factors, rate=rate)
                 yield SweepCell("budgets", config, ())
 
@@ -352,14 +352,14 @@ def bits_and_beta(group: str, seed: int) -> Iterator[SweepCell]:
         ("positions", 0.25, 4.0),
         ("learned", 16.0, 4.0),  # as large as full bits: a single entry of 256 is drawn 16 times smaller than bits
     ):
-        shape = shape_of(group, layers=1, beta=beta, encoding=encoding, code_scale=scale)
+        shape = shape_for_group(group, layers=1, beta=beta, encoding=encoding, code_scale=scale)
         yield SweepCell("bits", config_of_group(group, 16, "tree", seed, shape))
 
 
 def gates(group: str, seed: int) -> Iterator[SweepCell]:
     """Yield runs with GELU and as many weights: 1.5 times as many hidden units."""
-    plain = shape_of(group, aux=True)
-    shape = shape_of(group, aux=True, mlp="gelu", hidden=plain.hidden * 3 // 2)
+    plain = shape_for_group(group, aux=True)
+    shape = shape_for_group(group, aux=True, mlp="gelu", hidden=plain.hidden * 3 // 2)
     for framework in ("cot", "scan", "tree"):
         yield SweepCell("gelu", config_of_group(group, 16, framework, seed, shape))
 
@@ -388,7 +388,7 @@ def run_preset(name: str) -> Config:
             f"{name!r} is neither a file nor a preset; give a config.json, or GROUP-FRAMEWORK[-N] with a group among "
             f"{', '.join(GROUPS)}, a framework among {', '.join(FRAMEWORKS)} and N 8, 16 or 32, such as S3-tree"
         )
-    return config_of_group(group, int(length or 16), framework, 0, shape_of(group, aux=True))
+    return config_of_group(group, int(length or 16), framework, 0, shape_for_group(group, aux=True))
 
 
 # The argument of `lab train` → one run: a JSON file, a preset such as S3-tree, or a PROBLEM; and its program, if any.

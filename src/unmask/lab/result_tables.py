@@ -12,7 +12,7 @@ import numpy as np
 
 from unmask.lab.result_rows import Cells, ResultRow, Spread, rows_of
 from unmask.lab.task_layouts import TreeLayout
-from unmask.lab.tasks import FRAMEWORKS, layout_of
+from unmask.lab.tasks import FRAMEWORKS, layout_of_task
 
 # What uniform unmasking costs a one-layer predictor, exactly (thm:perfect-approximation-limitation).
 #
@@ -179,7 +179,7 @@ def layers_of(row: ResultRow) -> str:
     return f"{count} layer{'s' * (count > 1)}"
 
 
-def plain(table: str) -> Callable[[Cells], str | None]:
+def plain_table(table: str) -> Callable[[Cells], str | None]:
     """Return a table with one line per row: task, framework, recipe, outcome."""
 
     def lines(cells: Cells) -> str | None:
@@ -235,7 +235,7 @@ def by_steps(cells: Cells) -> dict[tuple[str, int, bool, str, int], list[ResultR
     """Return (group, N, aux, framework, T of its layout) → its recipes, the most steps first."""
     rows_by_steps: dict[tuple[str, int, bool, str, int], list[ResultRow]] = {}
     for row in rows_of(cells, "budgets"):
-        steps = layout_of(row["framework"], row["length"], row["factors"]).steps
+        steps = layout_of_task(row["framework"], row["length"], row["factors"]).steps
         rows_by_steps.setdefault((row.group, row["length"], row.shape["aux"], row["framework"], steps), []).append(row)
     return dict(sorted(rows_by_steps.items(), key=lambda item: (*item[0][:4], -item[0][4])))
 
@@ -248,10 +248,10 @@ def planners(cells: Cells) -> str | None:
     columns = [f"{row.group}, {layers_of(row)}{WEIGHTING[row['objective']]}" for row in rows]
     order = [entry["planner"] for entry in rows[0].results[0]["planners"]]
     table = [[name, *(_right_in_passes(row, name) for row in rows)] for name in order]
-    return markdown(["planner", *columns], [*table, ["seeds that learned", *map(seeds_of, rows)]])
+    return markdown(["planner", *columns], [*table, ["seeds that learned", *map(learned_seeds, rows)]])
 
 
-def seeds_of(row: ResultRow) -> str:
+def learned_seeds(row: ResultRow) -> str:
     return f"{row.seeds} of {row.seeds + row.left_out}"
 
 
@@ -266,7 +266,7 @@ def layers(cells: Cells) -> str | None:
         depth = row.shape["layers"]
         passes, right = row.of_planner(THRESHOLD, "passes"), row.of_planner(THRESHOLD, "right")
         entries = [spread(right), f"{passes.mean:.2f} ({passes.low:.2f}–{passes.high:.2f})"]
-        entries += [str(row.least_passes), seeds_of(row)]
+        entries += [str(row.least_passes), learned_seeds(row)]
         table.append([f"{row.group}, N = {row['length']}", str(depth), *entries])
     return markdown(["task", "layers", "right", "passes", "⌈log2 N / L⌉", "seeds that learned"], table)
 
@@ -316,7 +316,7 @@ def signal(cells: Cells) -> str | None:
 
 TABLES: dict[str, tuple[str, Callable[[Cells], str | None]]] = {
     "main": ("Five frameworks, one network, one encoding", main),
-    "beta": ("The wiring handed over (β)", plain("beta")),
+    "beta": ("The wiring handed over (β)", plain_table("beta")),
     "loop": ("A loop, three supervisions", loop),
     "rates": ("Other learning rates", rates),
     "longer": ("Longer words than it was trained on", longer),
@@ -327,10 +327,10 @@ TABLES: dict[str, tuple[str, Callable[[Cells], str | None]]] = {
     "layers": ("Passes against layers", layers),
     "uniform": ("Uniform unmasking, one slot at a time", uniform),
     "signal": ("The pull on uniform attention", signal),
-    "handed": ("A tree that is handed none, one or both operands", plain("handed")),
+    "handed": ("A tree that is handed none, one or both operands", plain_table("handed")),
     "depth": ("One layer instead of two, bits alone", depth),
-    "bits": ("Codes beside β", plain("bits")),
-    "gelu": ("GELU instead of a bilinear MLP", plain("gelu")),
+    "bits": ("Codes beside β", plain_table("bits")),
+    "gelu": ("GELU instead of a bilinear MLP", plain_table("gelu")),
     "budgets": ("Fewer steps of more factors", budgets),
 }
 """Name → heading and table."""

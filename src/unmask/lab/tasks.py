@@ -65,7 +65,7 @@ class LabTask:
         if framework not in FRAMEWORKS:
             names = ", ".join(FRAMEWORKS)
             raise UnmaskError(f"unknown framework {framework!r} for {problem} in the lab; use one of {names}")
-        return cls(framework, _algebra(problem), layout_of(framework, length, factors), factors)
+        return cls(framework, _algebra(problem), layout_of_task(framework, length, factors), factors)
 
     @classmethod
     def _of_program(
@@ -145,10 +145,10 @@ class LabTask:
         """Return the same task at another length."""
         if isinstance(self.source, ProgramSource):
             return replace(self, layout=OF_PROGRAMS[self.framework](self.source, length))
-        return replace(self, layout=layout_of(self.framework, length, self.factors))
+        return replace(self, layout=layout_of_task(self.framework, length, self.factors))
 
 
-def layout_of(framework: str, length: int, factors: int) -> TaskLayout:
+def layout_of_task(framework: str, length: int, factors: int) -> TaskLayout:
     if factors == FACTORS:
         return FRAMEWORKS[framework](length)
     if framework not in WIDER:

@@ -34,7 +34,7 @@ def code_width(encoding: EncodingName, fetches: int = FETCHES) -> int:
     return {"bits": (1 + fetches) * PLACE_BITS, "positions": PLACE_BITS, "learned": PLACES, "none": 0}[encoding]
 
 
-def codes(encoding: EncodingName, pointers: np.ndarray) -> np.ndarray:
+def pointer_codes(encoding: EncodingName, pointers: np.ndarray) -> np.ndarray:
     """Return codes [steps, rows, code_width] from pointers [steps, rows, fetches]."""
     steps, rows, _ = pointers.shape
     if rows > PLACES:
@@ -235,7 +235,7 @@ class PlaceTable:
         rows = pointers.shape[1]
         operands = pointers[..., None] == np.arange(rows)
         assert not operands[pointers == NO_OPERAND].any()
-        self.codes = torch.from_numpy(codes(encoding, pointers)).to(device)
+        self.codes = torch.from_numpy(pointer_codes(encoding, pointers)).to(device)
         self.operands = torch.from_numpy(np.moveaxis(operands, 2, 1).astype(np.float32)).to(device)
         self.visible = torch.ones(rows, rows, dtype=torch.bool, device=device).tril() if task.causal else None
         self._steady = bool((pointers == pointers[:1]).all())

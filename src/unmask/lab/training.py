@@ -23,7 +23,15 @@ import torch
 from torch import Tensor
 
 from unmask.errors import FolderError, TooLarge, UnmaskError
-from unmask.lab.checkpoints import TrainingMoment, TrainingProgress, check_folder, finish, open_folder, resume, save
+from unmask.lab.checkpoints import (
+    TrainingMoment,
+    TrainingProgress,
+    check_folder,
+    finish,
+    open_folder,
+    resume,
+    save_checkpoint,
+)
 from unmask.lab.memory_estimates import NUMBER, training_memory, weights_of
 from unmask.lab.settings import Config
 from unmask.lab.task_layouts import PLACES
@@ -153,7 +161,7 @@ def train(
         check()
         progress = trainer.train_until_evaluation(progress)
         if folder is not None and accelerator.is_main_process:
-            save(folder, config, network, optimizer, progress)
+            save_checkpoint(folder, config, network, optimizer, progress)
         if told is not None and accelerator.is_main_process:
             told(progress.history[-1])
     network.eval()
@@ -280,7 +288,7 @@ def _accelerator(device: str | None) -> Any:
     return Accelerator()
 
 
-def load(folder: Path, program: ProgramProblem | None = None) -> Trained:
+def load_trained(folder: Path, program: ProgramProblem | None = None) -> Trained:
     """Load the model of a folder that `train` wrote; a program is passed again, since the folder does not store it."""
     from unmask.lab.checkpoints import CONFIG, load_weights
     from unmask.lab.settings import read_run_config

@@ -73,7 +73,7 @@ class Finding:
         }
 
 
-def examine(item: Item, effort: Effort) -> Finding:
+def check_item(item: Item, effort: Effort) -> Finding:
     """Run an item's check. Any exception in the check makes the item a gap, with the reason."""
     if item.check is None:
         return Finding(item, item.claim, None, item.reason)
@@ -194,7 +194,7 @@ RECORD = "evidence.json"
 
 def examine_all(items: Iterable[Item], effort: Effort) -> Iterator[Finding]:
     """Run the check of every item; a check that several items share runs once."""
-    return (examine(item, effort) for item in items)
+    return (check_item(item, effort) for item in items)
 
 
 def recorded(items: Iterable[Item]) -> Iterator[Finding]:

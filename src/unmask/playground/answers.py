@@ -142,7 +142,7 @@ def answer_steps(subject: RequestedProblem) -> dict[str, Any]:
             "random weights do not solve a problem, so there are no steps to compare; type another problem"
         )
     kinds = [kind for kind in (*SHOWN, subject.question.kind) if kind in subject.kinds]
-    lengths = lengths_of(subject)
+    lengths = measured_lengths(subject)
     points: list[dict[str, Any]] = []
     remarks: list[str] = []
     end = time.monotonic() + SECONDS_OF_GROWTH
@@ -160,7 +160,7 @@ def answer_steps(subject: RequestedProblem) -> dict[str, Any]:
     return {"points": points, "remarks": remarks, "fixed": subject.problem.length is not None}
 
 
-def lengths_of(subject: RequestedProblem) -> list[int]:
+def measured_lengths(subject: RequestedProblem) -> list[int]:
     """Return the lengths to measure: the one that the problem fixes, or those that its words have."""
     fixed = subject.problem.length
     return [fixed] if fixed is not None else [length for length in GROWTH_LENGTHS if subject.problem.has_length(length)]

@@ -31,7 +31,7 @@ GRACE = 5
 PR_SET_PDEATHSIG = 1
 
 
-def answer(task: str, question: Any) -> dict[str, Any]:
+def answer_question(task: str, question: Any) -> dict[str, Any]:
     """Return the answer of a task to a question, or an error message and its HTTP status."""
     try:
         return {"answer": TASKS[task](requested_problem(PlaygroundQuestion.of(question)))}
@@ -80,7 +80,7 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         signal.alarm(request["seconds"] + GRACE)
-        document = answer(request["task"], request["question"])
+        document = answer_question(request["task"], request["question"])
         signal.alarm(0)
         print(json.dumps(document), file=answers, flush=True)
 

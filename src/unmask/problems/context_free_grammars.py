@@ -181,7 +181,7 @@ class BinaryGrammar:
         return tuple(names)
 
 
-def binary(grammar: Grammar) -> BinaryGrammar:
+def to_binary_grammar(grammar: Grammar) -> BinaryGrammar:
     """The binary grammar of the same language."""
     short = _split_rules(grammar)
     nullable = _nullable(short)

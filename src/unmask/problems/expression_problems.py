@@ -24,8 +24,8 @@ from unmask.problems.expression_shapes import (
     ExpressionShape,
     Range,
     parse_shape,
-    plain,
     value_sets,
+    with_ascii_operators,
 )
 from unmask.problems.problem import REJECTED, Outcome, Problem, Stored, Word, Words
 
@@ -49,7 +49,7 @@ class ExpressionProblem(Problem):
     def _parts(self) -> tuple[str, Range, Range | None, bool]:
         if len(self.spec) > LONGEST_SPEC:
             raise ProblemError(f"an expression of {len(self.spec):,} characters is too long; use a shorter one")
-        match = _SPEC.fullmatch(plain(self.spec).strip())
+        match = _SPEC.fullmatch(with_ascii_operators(self.spec).strip())
         assert match is not None, "the pattern matches every text"
         text, *bounds, compact = match.groups()
         operands, within = _range(bounds[:2]) or DIGITS, _range(bounds[2:])
@@ -59,7 +59,7 @@ class ExpressionProblem(Problem):
 
     @property
     def name(self) -> str:
-        return f"expr:{plain(self.spec).strip()}"
+        return f"expr:{with_ascii_operators(self.spec).strip()}"
 
     @cached_property
     def shape(self) -> ExpressionShape:
@@ -107,12 +107,12 @@ class ExpressionProblem(Problem):
 
     def _spelled(self, word: str) -> list[str]:
         """Return the symbols of a word, which is separated by blanks or an expression as typed; `=` is optional."""
-        pieces = plain(word).split()
+        pieces = with_ascii_operators(word).split()
         if len(pieces) == self.length and all(piece in self.letters for piece in pieces):
             return pieces
         symbols: list[str] = []
         sign = ""
-        text, position = plain(word).rstrip(), 0
+        text, position = with_ascii_operators(word).rstrip(), 0
         while position < len(text):
             match = _SYMBOL.match(text, position)
             if match is None:
@@ -169,7 +169,7 @@ class ExpressionProblem(Problem):
         return self.shape
 
     def stored(self) -> Stored:
-        return StoredExpression(plain(self.spec).strip())
+        return StoredExpression(with_ascii_operators(self.spec).strip())
 
 
 class StoredExpression(Stored, frozen=True, tag="expression"):

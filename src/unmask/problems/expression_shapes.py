@@ -67,14 +67,14 @@ def applied(symbol: str, left, right):
     return left + right if symbol == "+" else left - right
 
 
-def plain(text: str) -> str:
+def with_ascii_operators(text: str) -> str:
     """The text with * for × and - for −."""
     return text.translate(_SPELLINGS)
 
 
 def tokens_of(text: str) -> list[tuple[str, int]]:
     """(operand or mark, column) of an expression; a column counts from 1."""
-    text, position, tokens = plain(text).rstrip(), 0, []
+    text, position, tokens = with_ascii_operators(text).rstrip(), 0, []
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:

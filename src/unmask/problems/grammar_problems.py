@@ -8,9 +8,9 @@ from pathlib import Path
 
 from unmask.errors import ProblemError, TooLarge, shortened
 from unmask.files import read_file
-from unmask.problems.context_free_grammars import BinaryGrammar, Grammar, binary, derives, read_grammar
+from unmask.problems.context_free_grammars import BinaryGrammar, Grammar, derives, read_grammar, to_binary_grammar
 from unmask.problems.problem import Outcome, Problem, Stored, Word
-from unmask.problems.regular_problems import symbols_of
+from unmask.problems.regular_problems import symbols_of_word
 from unmask.recurrences import BOOLEAN, N, Slots, collect, each, indices, letter, some, subsets
 from unmask.recurrences.system import System
 
@@ -91,7 +91,7 @@ class GrammarProblem(Problem):
 
     @cached_property
     def binary(self) -> BinaryGrammar:
-        return binary(self.grammar)
+        return to_binary_grammar(self.grammar)
 
     @cached_property
     def system(self) -> System:
@@ -103,7 +103,7 @@ class GrammarProblem(Problem):
         return self.grammar.letters
 
     def outcome(self, word: Word) -> Outcome:
-        return Outcome.of_bits([derives(self.grammar, symbols_of(word, self.letters))])
+        return Outcome.of_bits([derives(self.grammar, symbols_of_word(word, self.letters))])
 
     def specification(self, length: int) -> Grammar:  # noqa: ARG002
         """The rules of the file; their binary form is compiled."""

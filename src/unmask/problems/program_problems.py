@@ -14,7 +14,7 @@ from typing import Any
 from unmask.errors import OutOfTime, ProblemError, UnmaskError, message_of, shortened
 from unmask.files import read_file
 from unmask.problems.problem import Outcome, Problem, Recurrences, Stored, Word
-from unmask.problems.regular_problems import symbols_of
+from unmask.problems.regular_problems import symbols_of_word
 from unmask.recurrences.interpreter import Interpreter
 from unmask.recurrences.rule_functions import LONGEST_REASON
 from unmask.recurrences.system import System, is_truth, symbol_names
@@ -72,7 +72,7 @@ class ProgramProblem(Problem):
 
     def outcome(self, word: Word) -> Outcome:
         """The values of the answer slots: bits if they can only be truth values, else their names."""
-        symbols = symbols_of(word, self.letters)
+        symbols = symbols_of_word(word, self.letters)
         answers = self.interpreter(len(symbols)).run(symbols).answers
         if all(is_truth(value) for value in self.system.answer_group.values):
             return Outcome.of_bits(answers)

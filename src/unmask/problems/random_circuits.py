@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import product
 
 from unmask.errors import ProblemError, TooLarge
-from unmask.problems.circuits.circuit import Circuit, binary
+from unmask.problems.circuits.circuit import Circuit, with_binary_gates
 
 MOST_COINS = 16
 
@@ -216,7 +216,7 @@ def with_random_inputs(circuit: Circuit) -> RandomCircuit:
     """The circuit with a coin for every input. Nodes that no output needs are left out."""
     if not circuit.inputs:
         raise ProblemError("the circuit has no input that a coin could replace; use a circuit with inputs")
-    source = binary(circuit)
+    source = with_binary_gates(circuit)
     nodes: list[Coin | TableGate] = [Coin() for _ in source.inputs]
     number = {1 + i: i for i in range(len(source.inputs))}
     for k, gate in enumerate(source.gates):

@@ -44,7 +44,7 @@ class RegularProblem(Problem, Protocol):
         return words_of(self.automaton, length, rng)
 
 
-def symbols_of(word: Word, tokens: tuple[str, ...]) -> Sequence[str]:
+def symbols_of_word(word: Word, tokens: tuple[str, ...]) -> Sequence[str]:
     """The names of a word's tokens: its characters if every token is one character, else the parts between blanks."""
     if isinstance(word, str):
         word = word if is_plain(tokens) else word.split()
@@ -225,7 +225,7 @@ class DfaProblem(RegularProblem):
     def outcome(self, word: Word) -> Outcome:
         """Whether the listed transitions lead from the start to an accepting state."""
         state: str | None = self.document["start"]
-        for symbol in symbols_of(word, self.source.tokens):
+        for symbol in symbols_of_word(word, self.source.tokens):
             state = self.document["transitions"].get(state, {}).get(symbol)
         return Outcome.of_bits([state in self.document["accepting"]])
 
@@ -289,7 +289,7 @@ class GroupProblem(RegularProblem):
     def outcome(self, word: Word) -> Outcome:
         """Whether every point returns to its position when the elements act from first to last."""
         positions = list(range(self.group.points))
-        for name in symbols_of(word, tuple(self._actions)):
+        for name in symbols_of_word(word, tuple(self._actions)):
             positions = [self._actions[name][position] for position in positions]
         return Outcome.of_bits([positions == list(range(self.group.points))])
 

@@ -14,7 +14,7 @@ from unmask.limits import check
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.program import Edges, HeadBuilder, MlpBuilder, Program, Weight, integers
 from unmask.weights.matrices import Matrix, Positions, as_positions
-from unmask.weights.size_limits import check_cells, check_file, check_table, check_units
+from unmask.weights.size_limits import check_cells, check_file_size, check_table, check_units
 from unmask.weights.transformer import Head, Layer, Mlp, Registers, Transformer
 
 LARGEST_ENTRY = 12  # bytes per stored entry: row, column and value
@@ -22,7 +22,7 @@ LARGEST_NUMBER = 4  # bytes per number of a vector
 LARGEST_NAME = 1000  # bytes per tensor: its fields in the header, and rounding up to a dense tensor
 
 
-def check_size(program: Program) -> None:
+def check_program_size(program: Program) -> None:
     """Raise TooLarge for a table of positions, a score, an MLP or a file that `load` would not read."""
     check_table(program.rows, program.width, placed_columns(program))
     check_cells(program.rows, 1, "the rows of the model")
@@ -35,7 +35,7 @@ def check_size(program: Program) -> None:
     for entries in _entries(program):
         check_cells(entries, 1, "the entries of a matrix")
     tensors = 3 + sum(4 + 3 * len(layer.heads) for layer in program.layers)
-    check_file(4 * tensors, _bytes(program) + LARGEST_NAME * tensors)
+    check_file_size(4 * tensors, _bytes(program) + LARGEST_NAME * tensors)
 
 
 def placed_columns(program: Program) -> int:
@@ -94,7 +94,7 @@ AT_ONCE = 1 << 14  # rows
 def assemble(program: Program, precision: Precision) -> Transformer:
     """Return the weights of a program; raise TooLarge before memory is allocated if they are too large for a folder."""
     assert program.every is None, "a program for every N has no weights; instantiate it with program_at"
-    check_size(program)
+    check_program_size(program)
     record(program)
     width = program.width
     return Transformer(

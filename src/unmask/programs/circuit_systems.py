@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from unmask.expressions import Expression, N, choose, indices, log2_above, power_of_two_below, table
-from unmask.problems.circuits.circuit import Circuit, Gate, binary, with_output_gates
+from unmask.problems.circuits.circuit import Circuit, Gate, with_binary_gates, with_output_gates
 from unmask.recurrences.slots import BOOLEAN, Read, Slot, Slots, every, letter, number, pick, some
 from unmask.recurrences.system import System
 
@@ -63,7 +63,7 @@ def circuit_system(circuit: Circuit, letters: tuple[str, str]) -> System:
     wires = w.range(first(k), first(k + 1))
     slots.rule(every(wires, wire, lambda bit, negated: bit != negated), bool, where=is_and(k).equals(1))
     slots.rule(some(wires, wire, lambda bit, negated: bit != negated), bool)
-    return System(letters, slots, answers(slots, gates, len(outputs)), name="circuit")
+    return System(letters, slots, output_slots(slots, gates, len(outputs)), name="circuit")
 
 
 def literal_read(slots: Slots, inputs: int, literals: list[int], index: Expression, letters: tuple[str, str]) -> Read:
@@ -73,14 +73,14 @@ def literal_read(slots: Slots, inputs: int, literals: list[int], index: Expressi
     return pick(node <= inputs, input_bit, slots[node - (1 + inputs)])
 
 
-def answers(slots: Slots, gates: list[Gate], outputs: int) -> list[Slot]:
+def output_slots(slots: Slots, gates: list[Gate], outputs: int) -> list[Slot]:
     """The gates of the outputs, which are the last gates."""
     return [slots[len(gates) - outputs + i] for i in range(outputs)]
 
 
 def chain_gates(circuit: Circuit) -> list[Gate]:
     """Gates of fan-in one or two in the order of the steps, those of the outputs last."""
-    inner, outputs = with_output_gates(binary(circuit))
+    inner, outputs = with_output_gates(with_binary_gates(circuit))
     return [*inner, *outputs]
 
 
@@ -99,7 +99,7 @@ def chain_system(circuit: Circuit, gates: list[Gate], letters: tuple[str, str]) 
     signs = [number(table([x & 1 for x in side])(k)) for side in operands]
     kind = number(table([gate.kind == "and" for gate in gates])(k))
     slots.rule((*bits, *signs, kind), _gate)
-    return System(letters, slots, answers(slots, gates, len(circuit.outputs)), name="circuit")
+    return System(letters, slots, output_slots(slots, gates, len(circuit.outputs)), name="circuit")
 
 
 def _gate(left: bool, right: bool, not_left: int, not_right: int, is_and: int) -> bool:

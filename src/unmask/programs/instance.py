@@ -45,6 +45,13 @@ def program_at(program: Program, length: int) -> Program:
     return instance
 
 
+def programs_at(programs: dict[str, Program], length: int) -> dict[str, Program]:
+    """Return the programs of one length; a program of one length already stays as it is."""
+    return {
+        name: program if program.every is None else program_at(program, length) for name, program in programs.items()
+    }
+
+
 class _ColumnMap:
     """The map from columns of a program for every N to columns for one N."""
 

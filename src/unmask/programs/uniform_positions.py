@@ -142,7 +142,9 @@ def _declared(name: str, declaration: Declaration, S: int, sources: Sequence[Pos
         flaw = f"{type(declaration).__name__} declares no formula"
     if flaw is None:
         flaw = _too_large(max((size.height for size in sizes), default=0), bits)
-    return CheckedRegister(name, tuple(map(str, formulas)), sizes, tuple(map(shape_of, formulas)), bits, table, flaw)
+    return CheckedRegister(
+        name, tuple(map(str, formulas)), sizes, tuple(map(formula_shape, formulas)), bits, table, flaw
+    )
 
 
 def _expressions(declaration: Declaration) -> Iterator[Expression]:
@@ -199,7 +201,7 @@ def _nodes(expression: Expression) -> Iterator[Expression]:
             waiting.extend(node.operands)
 
 
-def size_of(expression: Expression) -> FormulaSize:
+def formula_size(expression: Expression) -> FormulaSize:
     """The bounds of a formula."""
     return fold(expression, _size)
 
@@ -235,7 +237,7 @@ def _bound(node: Expression, operands: list[FormulaSize]) -> tuple[int, int]:
     return max(o.coefficient for o in relevant), max(o.degree for o in relevant)
 
 
-def shape_of(expression: Expression) -> str:
+def formula_shape(expression: Expression) -> str:
     """Return the formula without its numbers."""
 
     def shape(node: Expression, parts: list[str]) -> str:

@@ -13,7 +13,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from unmask.errors import ProblemError, UnmaskError, message_of, shortened, shown_value, text_of
+from unmask.errors import ProblemError, UnmaskError, message_of, shortened, shown_value, text_of_user_value
 
 _LIBRARY = str(Path(__file__).parents[1])
 
@@ -110,7 +110,7 @@ def value_name(value: Any) -> str:
         return "{" + ",".join(sorted(map(value_name, value))) + "}"
     if isinstance(value, tuple):
         return "(" + ",".join(map(value_name, value)) + ")"
-    return "".join("␣" if c.isspace() else c for c in text_of(value, str)) or "ε"
+    return "".join("␣" if c.isspace() else c for c in text_of_user_value(value, str)) or "ε"
 
 
 def _value_text(value: Any) -> str:

@@ -74,7 +74,7 @@ def names(title: str, values: Sequence[str]) -> PlotAxis:
     return PlotAxis(title, -0.5, len(values) - 0.5, tuple(enumerate(values)), categorical=True)
 
 
-def from_zero(name: str, values: Sequence[float], *, whole: bool = False) -> PlotAxis:
+def axis_from_zero(name: str, values: Sequence[float], *, whole: bool = False) -> PlotAxis:
     """Return a linear axis from 0 to the largest value; ticks at whole numbers, or at quarters of the axis."""
     high = max(values, default=0) or 1
     if whole:

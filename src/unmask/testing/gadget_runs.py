@@ -37,7 +37,7 @@ def vectors(precision: Precision, count: int, *, most: int = 3000) -> np.ndarray
     return np.where(which == 0, near, np.where(which == 1, far, ends))
 
 
-def settle(
+def run_gadget(
     program: Program,
     precision: Precision,
     *contents: tuple[Columns, np.ndarray],
@@ -56,7 +56,7 @@ def settle(
     return _looped(transformer, ReferenceEngine().session(transformer), residual, loops)
 
 
-def run_words(
+def run_gadget_words(
     program: Program,
     precision: Precision,
     words: np.ndarray,

@@ -113,7 +113,7 @@ def _outcomes(model: Model, words: np.ndarray, engine: Engine, tape: Tape | None
         return [outcome for word in words for outcome in _outcomes(model, word[None], engine, tape)]
 
 
-def random_transformer(seed: int, attention: Attention, *, precision: int, **sizes: Any) -> Transformer:
+def random_saturating_transformer(seed: int, attention: Attention, *, precision: int, **sizes: Any) -> Transformer:
     """Return a random saturating transformer; about one in seven divides by zero on some input."""
     model = cached_model(seed, "topk", seed % 4, precision=precision, **sizes)
     return replace(model.transformers["model"], attention=attention)
@@ -168,7 +168,7 @@ def transformer_theorem_disagreements(
     """Convert random transformers; return all disagreements (seed, description) and how many sources divide by zero."""
     disagreements, divided = [], 0
     for seed in seeds:
-        source = random_transformer(seed, attention, precision=precision, **sizes)
+        source = random_saturating_transformer(seed, attention, precision=precision, **sizes)
         tokens = two_words(seed, source)
         rows = tokens.shape[1]
         conversion = theorem.convert(source, rows)

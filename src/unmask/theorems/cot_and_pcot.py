@@ -8,6 +8,7 @@ import numpy as np
 from unmask.expressions import Expression, N, both, choose, n
 from unmask.programs.assembly import assemble, assemble_all
 from unmask.programs.gadgets.attention import boost, focus, focus_copies, hide, lookup
+from unmask.programs.instance import programs_at
 from unmask.programs.program import (
     SPECIAL_NAMES,
     B,
@@ -20,7 +21,7 @@ from unmask.programs.program import (
 )
 from unmask.programs.simulation import Simulation, column_labels, source_positions
 from unmask.theorems.alignment import Alignment, layer_copies, slots
-from unmask.theorems.theorem import Conversion, ConversionSource, SourceSize, Theorem, converted, programs_at
+from unmask.theorems.theorem import Conversion, ConversionSource, SourceSize, Theorem, converted_model
 from unmask.traces.trace import Trace
 from unmask.weights.model import Model, Price
 from unmask.weights.size_limits import check_steps
@@ -75,7 +76,7 @@ def cot_to_pcot(source: Model) -> Conversion:
     programs = programs_at(cot_to_pcot_programs(ConversionSource.of(source)), source.length)
     program = programs["model"]
     simulation = Simulation(source.transformers["model"], program.columns(STREAM))
-    model = converted(
+    model = converted_model(
         source,
         "cot_to_pcot",
         kind="pcot",
@@ -149,7 +150,7 @@ def pcot_to_cot(source: Model, *, answer_only: bool = False) -> Conversion:
     if layout.extra:
         vocabulary = (*vocabulary, free_name(SPECIAL_NAMES["begin"], vocabulary))
     program, simulation = _scratch_program(source, layout, vocabulary)
-    model = converted(
+    model = converted_model(
         source,
         "pcot_to_cot_answer_only" if answer_only else "pcot_to_cot",
         kind="cot",

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from unmask.errors import TooLarge, UnmaskError
 from unmask.problems.circuits.circuit import FALSE, Circuit, CircuitBuilder, trimmed
 from unmask.verification.circuits.constant_depth import WiredTransformer, pass_depth, token_inputs
-from unmask.verification.circuits.one_hot import OneHotWires, argmax, constant, either
+from unmask.verification.circuits.one_hot import OneHotWires, argmax_wires, constant_wires, or_of_causes
 from unmask.weights.model import Model
 
 MOST_CHAINS = 20_000
@@ -60,7 +60,7 @@ def cot_to_ac0(model: Model, *, steps: int | None = None, together: int | None =
         )
     tokens = [model.token[s] for s in model.input_symbols]
     builder, word = token_inputs(model.length, tokens)
-    begin = [] if model.begin is None else [constant(model.token[model.begin])]
+    begin = [] if model.begin is None else [constant_wires(model.token[model.begin])]
     prefix = begin + word
     for _ in range(0, steps - together, together):
         prefix += _written(builder, list(_chains(model, builder, prefix, together, (), ())))
@@ -83,7 +83,7 @@ def _written(builder: CircuitBuilder, guesses: list[tuple[tuple[int, ...], tuple
         consistent = builder.and_(*checks)
         for causes, token in zip(symbols, chain, strict=True):
             causes.setdefault(token, []).append(consistent)
-    return [either(builder, causes) for causes in symbols]
+    return [or_of_causes(builder, causes) for causes in symbols]
 
 
 def _chains(
@@ -96,9 +96,9 @@ def _chains(
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
     """Yield (chain, the wires that must be 1 for the model to write it, [its run divides by zero])."""
     wired = WiredTransformer(builder, model.transformers["model"])
-    residual = wired.embed([*prefix, *(constant(token) for token in chain)])
+    residual = wired.embed([*prefix, *(constant_wires(token) for token in chain)])
     residual = wired.layers(residual, 0, len(wired.transformer.layers))
-    for token, wire in argmax(builder, wired.logits(residual[-1])).items():
+    for token, wire in argmax_wires(builder, wired.logits(residual[-1])).items():
         if len(chain) + 1 < steps:
             yield from _chains(model, builder, prefix, steps, (*chain, token), (*checks, wire))
         else:

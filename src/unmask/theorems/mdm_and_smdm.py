@@ -8,6 +8,7 @@ from unmask.expressions import N, both, choose, n
 from unmask.programs.assembly import assemble_all
 from unmask.programs.gadgets.attention import boost, hide, itself, lookup
 from unmask.programs.gadgets.mlp import conjunction, unchosen, unless_taken
+from unmask.programs.instance import programs_at
 from unmask.programs.planner_programs import planner_logits
 from unmask.programs.program import (
     ONE,
@@ -22,7 +23,7 @@ from unmask.programs.program import (
 )
 from unmask.programs.simulation import Simulation, shared_attention, source_positions
 from unmask.theorems.alignment import Alignment, layer_copies, slots
-from unmask.theorems.theorem import Conversion, ConversionSource, SourceSize, Theorem, converted, programs_at
+from unmask.theorems.theorem import Conversion, ConversionSource, SourceSize, Theorem, converted_model
 from unmask.weights.model import Model, Price
 from unmask.weights.transformer import Attention
 
@@ -70,7 +71,7 @@ def mdm_to_smdm(source: Model) -> Conversion:
     programs = programs_at(mdm_to_smdm_programs(ConversionSource.of(source)), source.length)
     vocabulary, mask = programs["predictor"].symbols, source.mask or ""
     simulations = {name: Simulation(t, programs["predictor"].columns(name)) for name, t in source.transformers.items()}
-    model = converted(
+    model = converted_model(
         source,
         "mdm_to_smdm",
         kind="smdm",
@@ -239,7 +240,7 @@ def smdm_to_mdm(source: Model) -> Conversion:
     Exactness:    the same run, sampled or not.
     """
     every = np.arange(source.padding)
-    return Conversion(converted(source, "smdm_to_mdm", kind="mdm"), Alignment(slots(lambda _: every)))
+    return Conversion(converted_model(source, "smdm_to_mdm", kind="mdm"), Alignment(slots(lambda _: every)))
 
 
 SMDM_TO_MDM = Theorem("smdm_to_mdm", "app:editing-mdms", "smdm", "mdm", smdm_to_mdm, smdm_to_mdm_bound)

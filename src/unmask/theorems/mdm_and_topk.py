@@ -12,7 +12,7 @@ from unmask.programs.gadgets.whole_layers import detect, everywhere
 from unmask.programs.program import ONE, TOP, ULP, B, HeadBuilder, Program, bits_for
 from unmask.programs.simulation import Simulation, shared_attention, source_positions
 from unmask.theorems.alignment import Alignment, layer_copies, slots
-from unmask.theorems.theorem import Conversion, SourceSize, Theorem, converted
+from unmask.theorems.theorem import Conversion, SourceSize, Theorem, converted_model
 from unmask.weights.model import Model, Price
 from unmask.weights.transformer import Attention
 
@@ -79,7 +79,7 @@ def planner_and_predictor_to_topk(source: Model) -> Conversion:
         program.read_out(np.arange(size), column, -B)
     program.read_out(writable[0], undecided, ULP)
 
-    model = converted(
+    model = converted_model(
         source,
         "planner_and_predictor_to_topk",
         kind="topk",
@@ -137,7 +137,7 @@ def mdm_to_fixed_k(source: Model) -> Conversion:
                   which dummies are written.
     """
     step = _FixedKProgram(source)
-    model = converted(
+    model = converted_model(
         source,
         "mdm_to_fixed_k",
         kind="topk",
@@ -289,7 +289,7 @@ def topk_to_mdm(source: Model) -> Conversion:
     program.read_out(0, none, B)
 
     transformers = {"planner": assemble(program, transformer.precision), "predictor": transformer}
-    model = converted(source, "topk_to_mdm", kind="mdm", k=None, transformers=transformers)
+    model = converted_model(source, "topk_to_mdm", kind="mdm", k=None, transformers=transformers)
     every, rows = np.arange(source.padding), np.arange(source.rows)
     copies = layer_copies("model", "planner", simulation, lambda _: (rows, rows))
     return Conversion(model, Alignment(slots(lambda _: every), copies))

@@ -32,7 +32,7 @@ from unmask.programs.gadgets.whole_layers import detect, everywhere
 from unmask.programs.program import B, bits_for
 from unmask.theorems.alignment import Alignment, StoredStream
 from unmask.theorems.mdm_to_plt import DenoisingProgram, Idle
-from unmask.theorems.theorem import Conversion, SourceSize, Theorem, check_argmax, converted
+from unmask.theorems.theorem import Conversion, SourceSize, Theorem, check_argmax, converted_model
 from unmask.traces.trace import Trace
 from unmask.weights.model import Model, Price
 
@@ -60,7 +60,7 @@ def mdm_speed_up(factor: int, source: Model) -> Conversion:
     both = {"planner": planner, "predictor": predictor}
     transformers = {name: assemble(body.program, source.precision) for name, body in both.items()}
     stem = f"{STEM}:{factor}"
-    model = converted(source, stem, steps=-(-source.steps // factor), transformers=transformers)
+    model = converted_model(source, stem, steps=-(-source.steps // factor), transformers=transformers)
     return Conversion(model, _alignment(source, predictor, factor, skipped))
 
 

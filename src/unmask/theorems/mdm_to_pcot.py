@@ -46,7 +46,7 @@ from unmask.programs.gadgets.mlp import no_preference, unchosen, unless_taken
 from unmask.programs.program import ONE, ULP, B, HeadBuilder, Program, bits_for, free_name
 from unmask.programs.simulation import Simulation, shared_attention, source_positions
 from unmask.theorems.alignment import Alignment, layer_copies, slots
-from unmask.theorems.theorem import Conversion, SourceSize, Theorem, converted
+from unmask.theorems.theorem import Conversion, SourceSize, Theorem, converted_model
 from unmask.weights.model import Model, Price
 from unmask.weights.transformer import Attention
 
@@ -92,7 +92,7 @@ def mdm_to_pcot(source: Model, *, padded: bool = False) -> Conversion:
             "problem": {},
         }
     chain = _ChainProgram(source, layout, vocabulary)
-    model = converted(
+    model = converted_model(
         source,
         "mdm_to_pcot",
         kind="pcot",

@@ -25,7 +25,7 @@ from unmask.programs.gadgets.mlp import argmax, conjunction
 from unmask.programs.program import B, Columns, Program, bits_for
 from unmask.programs.simulation import Simulation, shared_attention, source_positions
 from unmask.theorems.alignment import Alignment, layer_copies, register_symbols
-from unmask.theorems.theorem import Conversion, SourceSize, Theorem, check_argmax, converted
+from unmask.theorems.theorem import Conversion, SourceSize, Theorem, check_argmax, converted_model
 from unmask.weights.model import Model, Price
 from unmask.weights.transformer import Noise
 
@@ -45,7 +45,7 @@ def mdm_to_plt(source: Model) -> Conversion:
     program.noise = Noise(tuple(planner.tolist()), tuple(predictor.tolist()))
     program.read_out(np.arange(len(source.vocabulary)), step.symbol, B)
     transformers = {"model": assemble(program, source.precision)}
-    model = converted(source, "mdm_to_plt", kind="plt", pad=source.mask, mask=None, transformers=transformers)
+    model = converted_model(source, "mdm_to_plt", kind="plt", pad=source.mask, mask=None, transformers=transformers)
     return Conversion(model, _alignment(source, step))
 
 

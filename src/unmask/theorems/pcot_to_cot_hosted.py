@@ -35,7 +35,7 @@ from unmask.programs.program import ONE, SPECIAL_NAMES, B, Columns, Edges, Progr
 from unmask.programs.simulation import Simulation, column_labels, source_positions
 from unmask.reasoners.run_words import run
 from unmask.theorems.alignment import Alignment, StreamCopy, slots
-from unmask.theorems.theorem import Conversion, SourceSize, Theorem, converted
+from unmask.theorems.theorem import Conversion, SourceSize, Theorem, converted_model
 from unmask.weights.model import Model, Price
 
 
@@ -72,7 +72,7 @@ def pcot_to_cot_hosted(source: Model) -> Conversion:
         program, work, masks, ends = _hosting_program(source, vocabulary)
     else:
         program, work, masks = _constant_program(source, vocabulary), np.zeros(0), np.zeros(0)
-    model = converted(
+    model = converted_model(
         source,
         "pcot_to_cot_hosted",
         kind="cot",

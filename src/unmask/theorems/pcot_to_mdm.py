@@ -30,7 +30,7 @@ from unmask.programs.planner_programs import planner_logits, select_block
 from unmask.programs.program import SPECIAL_NAMES, Columns, HeadBuilder, Program, bits_for, free_name
 from unmask.programs.simulation import CausalCopies, Simulation, source_positions
 from unmask.theorems.alignment import Alignment, StreamCopy, slots
-from unmask.theorems.theorem import Conversion, SourceSize, Theorem, converted
+from unmask.theorems.theorem import Conversion, SourceSize, Theorem, converted_model
 from unmask.weights.model import Model, Price
 
 MASKS = (*SPECIAL_NAMES["mask"], "m'")
@@ -53,7 +53,7 @@ def pcot_to_mdm(source: Model) -> Conversion:
     """Return the masked diffusion model of a parallel chain of thought."""
     mask = free_name(MASKS, source.vocabulary)
     predictor, work = _predictor(source, mask)
-    model = converted(
+    model = converted_model(
         source,
         "pcot_to_mdm",
         kind="mdm",

@@ -38,7 +38,7 @@ from unmask.programs.program import Columns, Edges, Program, bits_for, free_name
 from unmask.programs.simulation import Simulation, column_labels, source_positions
 from unmask.theorems.alignment import Alignment, StreamCopy, slots
 from unmask.theorems.pcot_to_mdm import MASKS, choose_next_block
-from unmask.theorems.theorem import Conversion, SourceSize, Theorem, converted
+from unmask.theorems.theorem import Conversion, SourceSize, Theorem, converted_model
 from unmask.weights.model import Model, Price
 
 
@@ -69,7 +69,7 @@ def chain_to_mdm_mirrored(source: Model) -> Conversion:
     """Return the masked diffusion model of a chain of thought, parallel or not."""
     mask = free_name(MASKS, source.vocabulary)
     predictor, work, ends = _predictor(source, mask)
-    model = converted(
+    model = converted_model(
         source,
         f"{source.kind}_to_mdm_mirrored",
         kind="mdm",

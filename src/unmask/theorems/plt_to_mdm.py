@@ -75,7 +75,7 @@ from unmask.programs.residual_slots import (
 )
 from unmask.programs.simulation import Guard, Simulation, column_labels, shared_attention, source_positions
 from unmask.theorems.alignment import Alignment, StoredStream, StreamCopy, slots
-from unmask.theorems.theorem import Conversion, LawDistance, SourceSize, Theorem, check_argmax, converted
+from unmask.theorems.theorem import Conversion, LawDistance, SourceSize, Theorem, check_argmax, converted_model
 from unmask.traces.trace import Trace
 from unmask.weights.model import Model, Price
 
@@ -485,7 +485,7 @@ def plt_to_mdm(source: Model, *, most_heads: int = MOST_HEADS, packed: bool = Fa
     rows = source.rows - source.padding + shape.slots
     check_argmax(stem, len(source.vocabulary))
     predictor = LoopPredictor(source, shape, alphabet, rows)
-    model = converted(
+    model = converted_model(
         source,
         stem,
         kind="mdm",

@@ -13,7 +13,6 @@ import numpy as np
 
 from unmask.errors import TooLarge, UnmaskError
 from unmask.expressions import Expression, constant
-from unmask.programs.instance import program_at
 from unmask.programs.program import Program
 from unmask.theorems.alignment import Alignment
 from unmask.weights.kinds import Kind
@@ -264,11 +263,6 @@ class ConversionSource:
         )
 
 
-def programs_at(programs: dict[str, Program], length: int) -> dict[str, Program]:
-    """Return the programs of one length."""
-    return {name: program_at(program, length) for name, program in programs.items()}
-
-
 LARGEST_ARGMAX = 200
 
 
@@ -306,7 +300,7 @@ class Theorem:
         return bound_growth(self.most, source)
 
 
-def converted(source: Model, stem: str, **changes: Any) -> Model:
+def converted_model(source: Model, stem: str, **changes: Any) -> Model:
     """Return the source with these changes, and with one more entry in its provenance."""
     lineage = source.provenance if isinstance(source.provenance, list) else [source.provenance]
     step = {"converted": stem, "from": source.kind, "to": changes.get("kind", source.kind)}

@@ -11,7 +11,7 @@ from unmask.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from unmask.viewer.html_page import render as render_page
-    from unmask.viewer.html_page import text_of as render_text
+    from unmask.viewer.html_page import render_text
     from unmask.viewer.model_view import view_of
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
 
 _MODULES = {
     "render_page": "unmask.viewer.html_page:render",
-    "render_text": "unmask.viewer.html_page:text_of",
+    "render_text": "unmask.viewer.html_page:render_text",
     "view_of": "unmask.viewer.model_view",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)

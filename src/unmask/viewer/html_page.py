@@ -25,7 +25,7 @@ MOST_CELLS = 40_000
 MARKS = {KEPT: " ", WRITTEN: "*", EDITED: "!"}
 
 
-def text_of(panel: Panel) -> str:
+def render_text(panel: Panel) -> str:
     """Return a line per step: input, a bar, slots; `*` marks slots that the step wrote, `!` slots that it edited."""
     history, trace = panel.history, panel.trace
     verdict = {True: "accepted", False: "rejected", None: "neither accepted nor rejected"}[trace.accepted]
@@ -93,7 +93,7 @@ def render(view: View, *, at_most: int = PAGE) -> str:
         page = static(
             fixed,
             title=escape(view.title),
-            text=escape("\n\n".join(text_of(panel) for panel in panels)),
+            text=escape("\n\n".join(render_text(panel) for panel in panels)),
             data=f'{{"about":{safe_json(view.about())},"panels":[{",".join(documents)}]}}',
         )
         largest = max(range(len(panels)), key=lambda i: len(documents[i]))

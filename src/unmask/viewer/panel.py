@@ -22,8 +22,8 @@ from unmask.viewer.run_history import (
     HeadKey,
     RegisterBlocks,
     RunHistory,
-    edges_of,
     heads_of,
+    history_edges,
     history_of,
     positions_over_input,
 )
@@ -133,7 +133,7 @@ class Panel:
 
     @cached_property
     def edges(self) -> list[Edge] | None:
-        return edges_of(self.history, self.recording)
+        return history_edges(self.history, self.recording)
 
     @cached_property
     def places(self) -> dict[tuple[int, int], float]:

@@ -190,7 +190,7 @@ def heads_of(recording: Recording) -> list[HeadKey]:
     return sorted(heads, key=lambda head: (head[0] != "planner", head))
 
 
-def edges_of(history: RunHistory, recording: Recording) -> list[Edge] | None:
+def history_edges(history: RunHistory, recording: Recording) -> list[Edge] | None:
     """Return the edges of every event in turn; None if there are too many to draw."""
     heads = heads_of(recording)
     edges: list[Edge] = []

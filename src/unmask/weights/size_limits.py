@@ -69,7 +69,7 @@ def check_steps(steps: int) -> None:
         )
 
 
-def check_file(tensors: int, size: int) -> None:
+def check_file_size(tensors: int, size: int) -> None:
     """Refuse a transformer whose file would have too many tensors or bytes."""
     if tensors > MOST_TENSORS or size > LARGEST_FILE:
         raise TooLarge(

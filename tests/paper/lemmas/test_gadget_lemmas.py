@@ -242,7 +242,10 @@ def test_gates_agree_with_brute_force(emit, expected, p):
     for width in range(1, 6):
         try:
             program = emit(width)
-            results = [mlp_lemmas.run(program, {"x": (precision.one * x).tolist()}, precision) for x in flags(width)]
+            results = [
+                mlp_lemmas.final_residual_row(program, {"x": (precision.one * x).tolist()}, precision)
+                for x in flags(width)
+            ]
         except Exception:  # the bias is not in F_p
             break
         y = program.columns("y")[0]
@@ -264,7 +267,7 @@ def test_conjunctions_agree_with_brute_force(p):
         for x, *y in flags(width + 1).tolist():
             inputs = {"x": [precision.one * x], "y": [precision.one * f for f in y[:position]]}
             inputs["z"] = [precision.one * f for f in y[position:]]
-            result = mlp_lemmas.run(program, inputs, precision)[program.columns("result")[0]]
+            result = mlp_lemmas.final_residual_row(program, inputs, precision)[program.columns("result")[0]]
             assert result == precision.one * (x and not any(y))
 
 
@@ -299,7 +302,7 @@ def test_select_agrees_with_brute_force(emit):
         for x, d in product(product(precision.numbers(), repeat=width), range(width)):
             chosen = [precision.one * (i == d) for i in range(width)]
             inputs = {"x": x, "others": [precision.one - c for c in chosen], "chosen": chosen}
-            row = mlp_lemmas.run(program, inputs, precision)
+            row = mlp_lemmas.final_residual_row(program, inputs, precision)
             signs = row[program.columns("positive")[0]], row[program.columns("negative")[0]]
             is_correct &= signs == (max(0, x[d]), max(0, -x[d]))
     assert mlp_lemmas.select(emit, precision).holds == is_correct
@@ -311,7 +314,7 @@ def test_gate_agrees_with_brute_force():
     for width in (1, 2, 3):
         program = gadget_programs.gate(width)
         for x, off in product(precision.numbers(), flags(width).tolist()):
-            row = mlp_lemmas.run(program, {"x": [x], "off": [precision.one * f for f in off]}, precision)
+            row = mlp_lemmas.final_residual_row(program, {"x": [x], "off": [precision.one * f for f in off]}, precision)
             assert row[program.columns("positive")[0]] == (0 if any(off) else max(0, x))
             assert row[program.columns("negative")[0]] == (0 if any(off) else max(0, -x))
 
@@ -337,7 +340,7 @@ def test_arithmetic_agrees_with_brute_force(emit, operation, result, p):
                 for i in range(k):
                     digit = number >> i & 1
                     inputs[f"{name}.bit{i}"] = [precision.one * (1 - digit), precision.one * digit]
-            row = mlp_lemmas.run(program, inputs, precision)
+            row = mlp_lemmas.final_residual_row(program, inputs, precision)
             number, carry = result(a, b, k)
             assert row[program.columns("sum.carry")[-1]] == precision.one * carry
             assert row[program.columns("sum.no_carry")[-1]] == precision.one * (not carry)

@@ -20,8 +20,8 @@ from unmask.paper.lemmas.uniform_models import (
     compiler_result,
     entries_compared,
     require_expected_status,
-    table,
     theorem_result,
+    uniformity_table,
 )
 from unmask.programs.assembly import assemble, recorded_programs
 from unmask.programs.declarations import Flag, TableBits
@@ -106,7 +106,9 @@ def test_formulas_are_the_same_for_all_lengths_but_where_the_page_says_so(result
 
 
 def test_the_page_is_generated(results):
-    assert table(results) in (ROOT / "docs" / "background" / "uniformity-table.md").read_text(encoding="utf-8")
+    assert uniformity_table(results) in (ROOT / "docs" / "background" / "uniformity-table.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def _first_source():

@@ -16,8 +16,8 @@ from unmask.problems.circuits.circuit import (
     Circuit,
     CircuitBuilder,
     Gate,
-    binary,
     collapsed,
+    with_binary_gates,
     with_output_gates,
 )
 from unmask.problems.circuits.circuit_files import parse_aiger, read_aiger, write_aiger
@@ -48,7 +48,7 @@ def test_every_shape_computes_the_same(seed):
     flat = collapsed(circuit)
     assert np.array_equal(flat.evaluate(bits), expected)
     assert flat.depth <= circuit.depth
-    narrow = binary(circuit)
+    narrow = with_binary_gates(circuit)
     assert np.array_equal(narrow.evaluate(bits), expected)
     assert all(len(gate.inputs) == 2 for gate in narrow.gates)
     inner, outputs = with_output_gates(circuit)

@@ -12,7 +12,7 @@ from unmask.problems.circuits.circuit_families import FAMILIES, textbook_circuit
 from unmask.problems.circuits.shallow_circuits import BUILT, PRINTED, shallow_circuit
 from unmask.verification.word_encoding import WordEncoding
 from unmask.verification.words.deciders import CircuitDecider, miter
-from unmask.verification.words.sat_sweeping import sweep
+from unmask.verification.words.sat_sweeping import sweep_pairs
 
 
 def fitting(family, lengths):
@@ -86,7 +86,7 @@ def test_they_compute_the_same(family):
     compiled, plain = shallow_circuit(family, length), textbook_circuit(family, length)
     letters, encoding = [0, 1], WordEncoding(2, length)
     deciders = tuple(CircuitDecider(circuit, letters, len(plain.outputs)) for circuit in (compiled, plain))
-    assert set(sweep(*miter(deciders, encoding)).answers) == {"equal"}
+    assert set(sweep_pairs(*miter(deciders, encoding)).answers) == {"equal"}
 
 
 def test_the_same_gates_in_another_order_are_the_same_circuit():

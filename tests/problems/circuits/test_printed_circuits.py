@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unmask.expressions import constant
-from unmask.paper.checks.uniform_circuit_checks import check_printed_circuit, lengths_of
+from unmask.paper.checks.uniform_circuit_checks import check_printed_circuit, family_lengths
 from unmask.problems.circuits.circuit_families import FAMILIES
 from unmask.problems.circuits.metered import RegisterBound, RegisterOverflow, metered
 from unmask.problems.circuits.printed_circuits import (
@@ -26,7 +26,7 @@ from unmask.problems.circuits.printed_circuits import (
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_the_printed_circuit_is_right_on_all_words(name):
-    assert sum(check_printed_circuit(name, PRINTED[name], length) for length in lengths_of(name, 6)) >= 16
+    assert sum(check_printed_circuit(name, PRINTED[name], length) for length in family_lengths(name, 6)) >= 16
 
 
 @metered

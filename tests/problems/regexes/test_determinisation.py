@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unmask.errors import TooLarge
-from unmask.problems.regexes.determinisation import deterministic
+from unmask.problems.regexes.determinisation import deterministic_automaton
 from unmask.problems.regexes.nfa import nfa_of
 from unmask.problems.regexes.regex_parser import parse_regex
 
@@ -24,7 +24,7 @@ def test_leaving_out_worse_states_changes_nothing(pattern: str):
     nfa, whole = nfa_of(parse_regex(pattern)), nfa_of(parse_regex(pattern))
     assert nfa.better
     whole.better.clear()
-    smaller, larger = deterministic(nfa, most_states=5000), deterministic(whole, most_states=5000)
+    smaller, larger = deterministic_automaton(nfa, most_states=5000), deterministic_automaton(whole, most_states=5000)
     assert smaller.states <= larger.states
     pruned, unpruned = smaller.minimal(), larger.minimal()
     assert np.array_equal(pruned.delta, unpruned.delta)
@@ -34,8 +34,8 @@ def test_leaving_out_worse_states_changes_nothing(pattern: str):
 
 def test_counted_repetitions_do_not_explode():
     pattern = ".*foo.{0,300}"
-    assert deterministic(nfa_of(parse_regex(pattern)), most_states=5000).states < 1500
+    assert deterministic_automaton(nfa_of(parse_regex(pattern)), most_states=5000).states < 1500
     whole = nfa_of(parse_regex(pattern))
     whole.better.clear()
     with pytest.raises(TooLarge):
-        deterministic(whole, most_states=5000)
+        deterministic_automaton(whole, most_states=5000)

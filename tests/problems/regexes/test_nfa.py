@@ -3,7 +3,7 @@
 import pytest
 
 from problems.agreement import all_words
-from unmask.problems.regexes.determinisation import deterministic
+from unmask.problems.regexes.determinisation import deterministic_automaton
 from unmask.problems.regexes.nfa import EMPTY, Chars, Nfa, Repeat, nfa_of, repetition, state_count
 from unmask.problems.regexes.regex_parser import parse_regex
 
@@ -61,7 +61,7 @@ def accepted_from(pattern: str, state: int) -> set[str]:
     """Return the short words that lead from a reading state to the end, including its own character."""
     nfa = nfa_of(parse_regex(pattern))
     nfa.start = state
-    automaton = deterministic(nfa, most_states=1000)
+    automaton = deterministic_automaton(nfa, most_states=1000)
     return {word for word in all_words("ab\n", 6) if automaton.accepts(word)}
 
 

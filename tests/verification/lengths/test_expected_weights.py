@@ -20,8 +20,8 @@ from unmask.expressions import (
     power_of_two_below,
 )
 from unmask.numerics.arithmetic import Precision
-from unmask.programs.recurrences.slot_rows import formula
-from unmask.verification.lengths.expected_weights import compare, values_at
+from unmask.programs.recurrences.slot_rows import position_formula
+from unmask.verification.lengths.expected_weights import compare_with_family, values_at
 from unmask.verification.lengths.obligations import ObligationFailed
 from unmask.weights.kinds import KINDS
 from unmask.weights.matrices import Matrix
@@ -35,7 +35,7 @@ def test_the_folder_is_the_family(kind):
     compiler = compiler_of("group:S3")
     family = compiler.family(kind)
     for length in (family.least, 3, 6, 33):
-        assert compare(family, compiler.compile(kind, length, Precision(3))) > length
+        assert compare_with_family(family, compiler.compile(kind, length, Precision(3))) > length
 
 
 @pytest.mark.long
@@ -43,7 +43,7 @@ def test_the_folder_is_the_family(kind):
 def test_a_hundred_lengths(kind):
     compiler = compiler_of("(a|b)*abb")
     for length in random.Random(kind).sample(range(2, 5000), 100):
-        assert compare(compiler.family(kind), compiler.compile(kind, length, P)) > length
+        assert compare_with_family(compiler.family(kind), compiler.compile(kind, length, P)) > length
 
 
 def changed(model, program_name, **fields):
@@ -76,14 +76,14 @@ def test_a_changed_entry_is_seen():
         (replace(model, aliases={"a": "b"}), "aliases"),
     ):  # fmt: skip
         with pytest.raises(ObligationFailed, match=where):
-            compare(family, wrong)
+            compare_with_family(family, wrong)
 
 
 def test_a_folder_of_another_length_is_not_the_family():
     compiler = compiler_of("(a|b)*abb")
     model = compiler.compile("mdm", 9, P)
     with pytest.raises(ObligationFailed):
-        compare(compiler.family("mdm"), replace(model, length=10, padding=7))
+        compare_with_family(compiler.family("mdm"), replace(model, length=10, padding=7))
 
 
 def test_trees_and_arrays_of_expressions_agree():
@@ -115,7 +115,7 @@ def test_an_expression_is_one_number():
     for _ in range(400):
         expression, length = random_expression(rng, rng.randrange(1, 4)), rng.randrange(14)
         values = np.arange(-2, length + 3)
-        rows, formula_ = np.arange(values.size), formula(expression, {"N": N, "i": n - 2})
+        rows, formula_ = np.arange(values.size), position_formula(expression, {"N": N, "i": n - 2})
         arrays = {"N": np.full(values.size, length), "i": values}
         by_slot = [int(expression.evaluate({"N": length, "i": int(value)})) for value in values]
         assert np.broadcast_to(expression.evaluate(arrays), values.shape).tolist() == by_slot, expression

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-import unmask.compilers.model_families as family_module
+import unmask.programs.instance as instance_module
 from unmask import expressions
 from unmask.compilers.compiler import compiler_for
 from unmask.compilers.regular_compiler import RegularCompiler
@@ -37,7 +37,7 @@ def swapping(monkeypatch, wrong):
 
 def dropping(monkeypatch, wrong):
     """`program_at` drops the value map of a head at some lengths."""
-    instantiate_correctly = family_module.program_at
+    instantiate_correctly = instance_module.program_at
 
     def instantiate_wrongly(program, length):
         instance = instantiate_correctly(program, length)
@@ -45,7 +45,7 @@ def dropping(monkeypatch, wrong):
             instance.layers[0].heads[0].value.clear()
         return instance
 
-    monkeypatch.setattr(family_module, "program_at", instantiate_wrongly)
+    monkeypatch.setattr(instance_module, "program_at", instantiate_wrongly)
 
 
 @pytest.mark.parametrize("sabotage", [swapping, dropping])

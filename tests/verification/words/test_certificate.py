@@ -12,7 +12,7 @@ from unmask.checker.__main__ import main
 from unmask.checker.certificate import Refused
 from unmask.errors import UnmaskError
 from unmask.problems.circuits.circuit import CircuitBuilder
-from unmask.verification.words.sat_sweeping import UnitPropagation, certify, sweep
+from unmask.verification.words.sat_sweeping import UnitPropagation, certify, sweep_pairs
 from unmask.weights.storage import content_hash
 
 
@@ -89,7 +89,7 @@ def adders(bits, *, wrong=False):
 
 def test_a_proof_has_a_certificate_that_a_solver_and_a_checker_accept():
     circuit, pairs = adders(6)
-    swept = sweep(circuit, pairs)
+    swept = sweep_pairs(circuit, pairs)
     assert set(swept.answers) == {"equal"}
     certificate = certify(circuit, pairs, swept.equal)
     assert refutes(certificate.clauses, certificate.lemmas)
@@ -103,14 +103,14 @@ def test_a_proof_has_a_certificate_that_a_solver_and_a_checker_accept():
 
 def test_a_lemma_that_does_not_follow_is_not_accepted():
     circuit, pairs = adders(4)
-    certificate = certify(circuit, pairs, sweep(circuit, pairs).equal)
+    certificate = certify(circuit, pairs, sweep_pairs(circuit, pairs).equal)
     free = next(x for clause in certificate.clauses for x in clause if abs(x) > 1)
     assert not refutes(certificate.clauses, [[free], *certificate.lemmas])
 
 
 def test_what_differs_has_no_certificate():
     circuit, pairs = adders(4, wrong=True)
-    swept = sweep(circuit, pairs)
+    swept = sweep_pairs(circuit, pairs)
     assert "different" in swept.answers
     with pytest.raises(UnmaskError, match="the solver refutes an equality"):
         certify(circuit, pairs, swept.equal)

@@ -10,7 +10,7 @@ import pytest
 from unmask.errors import UnmaskError
 from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.verification.words import sat_sweeping
-from unmask.verification.words.sat_sweeping import sweep
+from unmask.verification.words.sat_sweeping import sweep_pairs
 from verification.random_circuits import random_circuit, rebuilt
 
 
@@ -45,7 +45,7 @@ def truth(circuit):
 @pytest.mark.parametrize("seed", range(40))
 def test_random_pairs(seed):
     circuit, pairs = two_ways(seed)
-    swept, expected = sweep(circuit, pairs), truth(circuit)
+    swept, expected = sweep_pairs(circuit, pairs), truth(circuit)
     assert swept.answers == ["equal" if same else "different" for same in expected]
     assert (swept.counterexample is None) == all(expected)
     if swept.counterexample is not None:
@@ -64,7 +64,7 @@ def test_few_random_inputs_only_cost(seed, monkeypatch):
     monkeypatch.setattr(sat_sweeping, "RANDOM_INPUTS", 64)
     monkeypatch.setattr(sat_sweeping, "CONFLICTS_PER_NODE", 1)
     circuit, pairs = two_ways(seed, inputs=9, gates=150, outputs=8)
-    assert sweep(circuit, pairs).answers == ["equal" if same else "different" for same in truth(circuit)]
+    assert sweep_pairs(circuit, pairs).answers == ["equal" if same else "different" for same in truth(circuit)]
 
 
 def test_many_inputs_that_tell_nodes_apart_are_learnt(monkeypatch):
@@ -77,7 +77,7 @@ def test_many_inputs_that_tell_nodes_apart_are_learnt(monkeypatch):
     ]
     total = builder.or_(*gates)
     circuit = builder.circuit([total])
-    swept = sweep(circuit, np.array([[total, 0], [total, total], [gates[0], gates[1]]]))
+    swept = sweep_pairs(circuit, np.array([[total, 0], [total, total], [gates[0], gates[1]]]))
     assert swept.answers == ["different", "equal", "different"]
     assert swept.queries > 64
 
@@ -87,7 +87,7 @@ def test_what_stays_open_goes_to_the_thorough_solver(seed, monkeypatch):
     monkeypatch.setattr(sat_sweeping, "CONFLICTS_PER_NODE", 0)
     monkeypatch.setattr(sat_sweeping, "QUICK_CONFLICTS", 0)
     circuit, pairs = two_ways(seed, inputs=9, gates=150, outputs=8)
-    swept = sweep(circuit, pairs)
+    swept = sweep_pairs(circuit, pairs)
     assert swept.answers == ["equal" if same else "different" for same in truth(circuit)]
     assert swept.solvers == "glucose4 and cadical195"
 
@@ -98,14 +98,14 @@ def test_inputs_that_were_tried_suggest_and_never_decide(seed, monkeypatch):
     circuit, pairs = two_ways(seed)
     for wrong in (lambda *_: 0, lambda _, values, ones: len(values) & ones):
         monkeypatch.setattr(sat_sweeping, "_value", wrong)
-        assert sweep(circuit, pairs).answers == ["equal" if same else "different" for same in truth(circuit)]
+        assert sweep_pairs(circuit, pairs).answers == ["equal" if same else "different" for same in truth(circuit)]
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_a_budget_of_nothing_is_unknown(seed, monkeypatch):
     monkeypatch.setattr(sat_sweeping, "CONFLICTS_PER_NODE", 0)
     circuit, pairs = two_ways(seed)
-    swept = sweep(circuit, pairs, conflicts=0)
+    swept = sweep_pairs(circuit, pairs, conflicts=0)
     for answer, same in zip(swept.answers, truth(circuit), strict=True):
         assert answer == "unknown" or answer == ("equal" if same else "different")
     assert swept.queries == 0
@@ -130,7 +130,7 @@ def test_a_small_budget_is_unknown_or_right(monkeypatch):
         return total
 
     pairs = np.array(list(zip(times(x, y), times(y, x), strict=True)))
-    answers = sweep(builder.circuit([1]), pairs, conflicts=2).answers
+    answers = sweep_pairs(builder.circuit([1]), pairs, conflicts=2).answers
     assert "unknown" in answers
     assert "different" not in answers
 
@@ -142,7 +142,7 @@ def test_a_small_budget_is_unknown_or_right(monkeypatch):
 def test_inputs_and_constants_alone(pair, answer):
     """A circuit without gates: no clause names an input, and still a counterexample has all of them."""
     circuit = CircuitBuilder(f"x{i}" for i in range(5)).circuit([2])
-    swept = sweep(circuit, np.array([pair]))
+    swept = sweep_pairs(circuit, np.array([pair]))
     assert swept.answers == [answer]
     if answer == "different":
         bits = [False, *swept.counterexample]
@@ -156,7 +156,7 @@ def test_absorption_is_merged_into_an_input():
         builder = CircuitBuilder(("x", "y"))
         x, y = builder.input(0), builder.input(1)
         both = builder.and_(x, builder.or_(x, y))
-        swept = sweep(builder.circuit([both]), np.array([[both, x]]), seed=seed)
+        swept = sweep_pairs(builder.circuit([both]), np.array([[both, x]]), seed=seed)
         assert swept.answers == ["equal"]
         assert swept.equal == [(both, x)]
 
@@ -164,4 +164,4 @@ def test_absorption_is_merged_into_an_input():
 def test_without_the_solver_there_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "pysat.solvers", None)
     with pytest.raises(UnmaskError, match=r"needs a SAT solver; run `pip install 'unmask\[verify\]'`"):
-        sweep(CircuitBuilder(["x"]).circuit([2]), np.array([[2, 0]]))
+        sweep_pairs(CircuitBuilder(["x"]).circuit([2]), np.array([[2, 0]]))

@@ -19,8 +19,8 @@ from unmask.programs.gadgets.attention import boost, focus, focus_copies, hide, 
 from unmask.programs.program import HeadBuilder
 from unmask.programs.simulation import Simulation
 from unmask.testing.draws import Draws
-from unmask.testing.gadget_runs import bits, blank, run_words, settle, vectors
-from unmask.theorems.conversion_checks import random_transformer
+from unmask.testing.gadget_runs import bits, blank, run_gadget, run_gadget_words, vectors
+from unmask.theorems.conversion_checks import random_saturating_transformer
 
 PRECISIONS = tuple(Precision(p) for p in (1, 2, 3, 4))
 
@@ -31,7 +31,7 @@ def restricted_layer(gadget: str) -> Check:
     def check(effort: Effort) -> Evidence:
         cases = 0
         for seed in range(effort.of(120)):
-            source = random_transformer(seed, "unmasked", precision=1 + seed % 3)
+            source = random_saturating_transformer(seed, "unmasked", precision=1 + seed % 3)
             draws, rows = Draws(seed, 11), 6
             visible = draws.integers(0, 1, (rows,)).astype(bool)
             visible[draws.integer(0, rows - 1)] = True
@@ -41,7 +41,7 @@ def restricted_layer(gadget: str) -> Check:
             except AttendsToNothing:
                 continue
             program, work, marks = _restricted_program(gadget, source, rows, visible)
-            output = settle(program, source.precision, (work, stream), marks)[:, visible][:, :, work]
+            output = run_gadget(program, source.precision, (work, stream), marks)[:, visible][:, :, work]
             require(
                 np.array_equal(output, expected), f"the layer of random transformer {seed} sees too much or too little"
             )
@@ -88,7 +88,7 @@ def detect(effort: Effort) -> Evidence:
         words[0] = 0
         words[0, -1] = 2
         expected = precision.one * np.stack([(words == s).any(axis=1) for s in range(3)], axis=1)
-        residual = run_words(program, precision, words)[..., occurs]
+        residual = run_gadget_words(program, precision, words)[..., occurs]
         require(np.array_equal(residual, np.repeat(expected[:, None], rows, axis=1)), f"wrong for N = {rows}")
         cases += len(words)
     return Evidence("words of lengths 1 … 60, one with a symbol that occurs once, p = 1 … 4", cases)
@@ -122,7 +122,7 @@ def encoding(_: Effort) -> Evidence:
         )
         words = np.concatenate([np.full((2**size, 1), 2), bits(size)], axis=1)
         for loops in (size, size + 3):
-            gathered = run_words(program, precision, words, loops=loops)[:, size, pointer.bits]
+            gathered = run_gadget_words(program, precision, words, loops=loops)[:, size, pointer.bits]
             require(np.array_equal(gathered, precision.one * bits(size)), f"wrong bits after {loops} loops")
             cases += len(words)
     return Evidence("every number of at most 4 bits, after K and K + 3 loops, p = 1 … 4", cases)
@@ -135,7 +135,7 @@ def argmax(effort: Effort) -> Evidence:
         program = blank()
         columns, hot = program.register("x", size), program.register("y", size)
         mlp.argmax(program.layer().mlp, columns, hot)
-        output = settle(program, precision, (columns, x))[:, 0, hot]
+        output = run_gadget(program, precision, (columns, x))[:, 0, hot]
         expected = precision.one * (np.argmax(x, axis=1)[:, None] == np.arange(size))
         require(np.array_equal(output, expected), f"wrong for {size} entries at p = {precision.p}")
         cases += len(x)
@@ -150,7 +150,7 @@ def project(_: Effort) -> Evidence:
         mlp.project(program.layer().mlp, x, others, y)
         for d in range(size):
             unit = np.broadcast_to(precision.one * (np.arange(size) != d), (2**size, size))
-            output = settle(program, precision, (x, precision.one * bits(size)), (others, unit))[:, 0, y[0]]
+            output = run_gadget(program, precision, (x, precision.one * bits(size)), (others, unit))[:, 0, y[0]]
             require(np.array_equal(output, precision.one * bits(size)[:, d]), f"entry {d} of {size} is wrong")
             cases += 2**size
     return Evidence("every entry of every vector of up to 6 bits, p = 1 … 4", cases)
@@ -182,7 +182,7 @@ def arithmetic(effort: Effort) -> Evidence:
         head.copy(program.one, fetched)
         digits = a[:, None] >> np.arange(size - 1, -1, -1) & 1
         contents = [*_rails(x, a, precision), *_rails(y, b, precision), (same, precision.one * (2 * digits - 1))]
-        residual = settle(program, precision, *contents)[:, 0]
+        residual = run_gadget(program, precision, *contents)[:, 0]
         expected = {
             "a + b": (results["sum"].bits, (a + b) % 2**size),
             "the carry": (results["sum"].carry, (a + b) >> size),

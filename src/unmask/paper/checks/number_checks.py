@@ -15,7 +15,7 @@ from unmask.numerics.noise import DRAWS, gumbel_law, noise_counts
 from unmask.paper.checks.evidence import Check, Effort, Evidence, Refuted, require
 from unmask.reasoners.decoding import decode
 from unmask.testing.draws import Draws
-from unmask.theorems.conversion_checks import random_transformer
+from unmask.theorems.conversion_checks import random_saturating_transformer
 from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Mlp, Transformer
 
@@ -52,7 +52,7 @@ def inner(x: Sequence[Fraction], y: Sequence[Fraction], precision: Precision) ->
     return iterated_sum([rounded(a * b, precision) for a, b in zip(x, y, strict=True)], precision)
 
 
-def times(rows: list[Row], matrix: Matrix, precision: Precision) -> list[Row]:
+def rows_times_matrix(rows: list[Row], matrix: Matrix, precision: Precision) -> list[Row]:
     columns = [[precision.meaning(v) for v in column] for column in matrix.dense().T]
     return [[inner(row, column, precision) for column in columns] for row in rows]
 
@@ -60,14 +60,14 @@ def times(rows: list[Row], matrix: Matrix, precision: Precision) -> list[Row]:
 def mlp(row: Row, weights: Mlp, precision: Precision) -> Row:
     """Return ReLU(W2·ReLU(W1·x + b1) + b2)."""
     for matrix, bias in ((weights.w1, weights.b1), (weights.w2, weights.b2)):
-        (row,) = times([row], matrix, precision)
+        (row,) = rows_times_matrix([row], matrix, precision)
         row = [max(Fraction(0), rounded(a + precision.meaning(b), precision)) for a, b in zip(row, bias, strict=True)]
     return row
 
 
 def head(rows: list[Row], weights: Head, precision: Precision, *, causal: bool) -> list[Row]:
     """Return softmax(mask(Q·Kᵀ))·V; raise ZeroDivisionError if the sum of exponentials is 0."""
-    Q, K, V = (times(rows, w, precision) for w in (weights.wq, weights.wk, weights.wv))
+    Q, K, V = (rows_times_matrix(rows, w, precision) for w in (weights.wq, weights.wk, weights.wv))
     table = exp_table(precision)
     result = []
     for i, query in enumerate(Q):
@@ -194,7 +194,7 @@ def mlps(effort: Effort) -> Evidence:
 
 def _compare_layer(seed: int, *, heads: bool) -> int:
     """Compare a layer with its definition; return the number of rows compared."""
-    source = random_transformer(seed, "causal" if seed % 2 else "unmasked", precision=1 + seed % 3)
+    source = random_saturating_transformer(seed, "causal" if seed % 2 else "unmasked", precision=1 + seed % 3)
     first = source.layers[0] if heads else replace(source.layers[0], heads=())
     transformer = replace(source, layers=(first,))
     precision = transformer.precision

@@ -199,7 +199,7 @@ def planner_is_needed(effort: Effort) -> Evidence:
     """
     cases = 0
     for length in range(2, 7 if effort.percent >= 100 else 5):
-        model = parity(length)
+        model = compiled_parity(length)
         planned, uniform = planned_accuracy(model), uniform_accuracy(model)
         require(planned == 1, f"planned, the parity of {length} bits is right with probability {planned} only")
         formula = closed_formula(length)
@@ -214,11 +214,11 @@ def planner_is_needed(effort: Effort) -> Evidence:
     )
 
 
-def parity(length: int) -> Model:
+def compiled_parity(length: int) -> Model:
     return compile_problem("group:Z2", "mdm", length=length)
 
 
-def factors(length: int) -> list[tuple[int, int]]:
+def parity_factors(length: int) -> list[tuple[int, int]]:
     """Return the two factors of each slot: inputs below N, then slots N + j."""
     both = [queue_factor(n, side).at_positions(length, range(length - 1)) for side in (0, 1)]
     return [(int(left), int(right)) for left, right in zip(*both, strict=True)]
@@ -227,7 +227,7 @@ def factors(length: int) -> list[tuple[int, int]]:
 def closed_formula(length: int) -> Fraction:
     """Return 1/2 + 1/2·Π_v 1/h(v), where h(v) is the number of slots in the subtree of slot v."""
     sizes: list[int] = []
-    for pair in factors(length):
+    for pair in parity_factors(length):
         sizes.append(1 + sum(sizes[f - length] for f in pair if f >= length))
     return Fraction(1, 2) + Fraction(1, 2 * prod(sizes))
 
@@ -268,7 +268,7 @@ def uniform_accuracy(model: Model) -> Fraction:
 
 def sampled_runs(effort: Effort, length: int) -> int:
     """Compare runs of `--planner uniform:1 --sample` with the exact chance of a correct answer; return their number."""
-    model = parity(length)
+    model = compiled_parity(length)
     word = [0] * (length - 1) + [1]
     laws = model_conditionals(model, word, engine=FastEngine(), sampled=True)
     answer = model.accept if sum(word) % 2 == 0 else model.reject
@@ -304,8 +304,8 @@ def _chance_of_answer(model: Model, laws: Conditionals, answer: str) -> Fraction
 
 def imperfect_slots(length: int) -> int:
     """Check that in contexts of the true canvas the predictor is imperfect exactly at slots with a masked factor."""
-    model, cases = parity(length), 0
-    tree = factors(length)
+    model, cases = compiled_parity(length), 0
+    tree = parity_factors(length)
     elements, mask = model.input_symbols, model.mask or ""
     for word in _words(model).tolist():
         values = list(word)

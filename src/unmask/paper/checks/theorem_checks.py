@@ -23,7 +23,7 @@ from unmask.theorems.alignment import aligned_difference
 from unmask.theorems.all_theorems import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS, theorem_with_option
 from unmask.theorems.conversion_checks import (
     first_disagreement,
-    random_transformer,
+    random_saturating_transformer,
     theorem_disagreements,
     transformer_theorem_disagreements,
     two_words,
@@ -77,7 +77,7 @@ def conversion_check(
         return Evidence(
             f"{len(sources)} random models through {stem}, two words each: every aligned state, the size within its "
             f"bound, no division by zero; {sizes_of(sources)}, p = {', '.join(map(str, precisions))}, "
-            f"{seeds_of(drawn_seeds)}",
+            f"{describe_seeds(drawn_seeds)}",
             len(sources),
         )
 
@@ -122,7 +122,7 @@ def at_most_n_slots(effort: Effort) -> Evidence:
             require(wrong is None, f"cot_to_mdm_mirrored, N = {n}: {wrong}")
     return Evidence(
         f"random chains of ⌈log2 N⌉ steps as masked diffusion with ⌈log2 N⌉ steps and ⌈log2 N⌉ + 3 ≤ N slots, N = "
-        f"{span(lengths)}, p = 1; every aligned state for N < 10",
+        f"{describe_range(lengths)}, p = 1; every aligned state for N < 10",
         len(lengths),
     )
 
@@ -134,16 +134,16 @@ def sizes_of(sources: Sequence[Model]) -> str:
         "T": [source.steps for source in sources],
         "P": [source.padding for source in sources],
     }
-    return ", ".join(f"{name} = {span(numbers)}" for name, numbers in measured.items())
+    return ", ".join(f"{name} = {describe_range(numbers)}" for name, numbers in measured.items())
 
 
-def span(numbers: Sequence[int]) -> str:
+def describe_range(numbers: Sequence[int]) -> str:
     low, high = min(numbers), max(numbers)
     return str(low) if low == high else f"{low} … {high}"
 
 
-def seeds_of(seeds: range) -> str:
-    return f"seeds {span(seeds)}" if len(seeds) > 1 else f"seed {seeds[0]}"
+def describe_seeds(seeds: range) -> str:
+    return f"seeds {describe_range(seeds)}" if len(seeds) > 1 else f"seed {seeds[0]}"
 
 
 def same_tape(stem: str, *, seeds: int) -> Check:
@@ -158,7 +158,7 @@ def same_tape(stem: str, *, seeds: int) -> Check:
             raise Refuted(f"{stem}: random:{wrong[0].seed} with a tape, on {wrong[0].word}: {wrong[0].difference}")
         return Evidence(
             f"{len(drawn_seeds)} random models through {stem} without a tape and with the same tape for both, p = 2, "
-            f"{seeds_of(drawn_seeds)}",
+            f"{describe_seeds(drawn_seeds)}",
             len(drawn_seeds),
         )
 
@@ -176,13 +176,13 @@ def transformer_check(stem: str, attention: Attention, *, seeds: int = 60) -> Ch
             wrong, dividing = transformer_theorem_disagreements(theorem, attention, drawn_seeds, precision=precision)
             if wrong:
                 raise Refuted(f"{stem}: random transformer {wrong[0][0]} at p = {precision}: {wrong[0][1]}")
-            sources = [random_transformer(seed, attention, precision=precision) for seed in drawn_seeds]
+            sources = [random_saturating_transformer(seed, attention, precision=precision) for seed in drawn_seeds]
             rows += [two_words(seed, source).shape[1] for seed, source in zip(drawn_seeds, sources, strict=True)]
             divided += dividing
         return Evidence(
             f"{len(rows)} random transformers of one or two layers through {stem}, on two words each: every row after "
             f"every layer, the logits, the size within its bound; {divided} divide by zero, as do their conversions; "
-            f"N = {min(rows)} … {max(rows)}, p = 1 … 3, {seeds_of(drawn_seeds)}",
+            f"N = {min(rows)} … {max(rows)}, p = 1 … 3, {describe_seeds(drawn_seeds)}",
             len(rows),
         )
 
@@ -209,8 +209,8 @@ def topk_by_threshold(effort: Effort) -> Evidence:
     require(sources, "no random model chooses by its threshold")
     return Evidence(
         f"{len(sources)} random topk models without k through topk_to_mdm, two words each, {sizes_of(sources)}, "
-        f"p = 2, 3; the other {len(drawn_seeds) - len(sources)} of {seeds_of(drawn_seeds)} rank their slots and are "
-        "refused",
+        f"p = 2, 3; the other {len(drawn_seeds) - len(sources)} of {describe_seeds(drawn_seeds)} rank their slots "
+        "and are refused",
         len(sources),
     )
 
@@ -237,7 +237,7 @@ def chain(kinds: str, stems: Sequence[str], *, seeds: int, **sizes: Any) -> Chec
             sources.append(source)
         return Evidence(
             f"{len(sources)} random models through the chain {kinds}: the answer on every word; {sizes_of(sources)}, "
-            f"p = 2, {seeds_of(drawn_seeds)}",
+            f"p = 2, {describe_seeds(drawn_seeds)}",
             cases,
         )
 
@@ -298,7 +298,7 @@ def with_padded_input(effort: Effort) -> Evidence:
         sources.append(source)
     return Evidence(
         f"{len(sources)} random models through mdm_to_pcot_padded, two padded words each: every aligned state, the "
-        f"size within its bound; {sizes_of(sources)}, p = 2, 3, {seeds_of(drawn_seeds)}",
+        f"size within its bound; {sizes_of(sources)}, p = 2, 3, {describe_seeds(drawn_seeds)}",
         len(sources),
     )
 
@@ -320,7 +320,7 @@ def stored_streams(effort: Effort) -> Evidence:
         sources.append(source)
     return Evidence(
         f"residual streams of {len(sources)} random looped models, stored in slots and read back after every loop; "
-        f"{sizes_of(sources)}, p = 2, 3, {seeds_of(drawn_seeds)}",
+        f"{sizes_of(sources)}, p = 2, 3, {describe_seeds(drawn_seeds)}",
         cases,
     )
 

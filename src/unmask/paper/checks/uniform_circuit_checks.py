@@ -49,13 +49,13 @@ def printed(*names: str) -> Check:
     return check
 
 
-def lengths_of(name: str, most: int) -> Iterator[int]:
+def family_lengths(name: str, most: int) -> Iterator[int]:
     """Return the lengths up to `most` for which a family is defined."""
     return (length for length in range(PRINTED[name].least, most + 1) if FAMILIES[name].fits(length))
 
 
 def _check_printed_circuits(name: str) -> int:
-    return sum(check_printed_circuit(name, PRINTED[name], length) for length in lengths_of(name, LONGEST_WORD))
+    return sum(check_printed_circuit(name, PRINTED[name], length) for length in family_lengths(name, LONGEST_WORD))
 
 
 def check_printed_circuit(name: str, family: PrintedFamily, length: int) -> int:

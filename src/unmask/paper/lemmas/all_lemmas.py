@@ -431,7 +431,7 @@ LARGEST_DECIDED_PRECISION = 8
 """The largest p that is decided for lemmas that are cheap to decide."""
 
 
-def table(decided: tuple[LemmaEvidence, ...]) -> str:
+def lemma_tables(decided: tuple[LemmaEvidence, ...]) -> str:
     """Return two Markdown tables: statements and wrong variants."""
     lines = ["| gadget | for every width | least p | decided for p = | states |", "|---|---|---|---|---|"]
     for result in decided:
@@ -460,7 +460,7 @@ def _range_text(precisions: tuple[int, ...]) -> str:
 def page_with_tables(page: str, decided: tuple[LemmaEvidence, ...]) -> str:
     """Return the page with the tables between its markers."""
     head, rest = page.split(BEGIN)
-    return head + BEGIN + table(decided) + END + rest.split(END)[1]
+    return head + BEGIN + lemma_tables(decided) + END + rest.split(END)[1]
 
 
 if __name__ == "__main__":

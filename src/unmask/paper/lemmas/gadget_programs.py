@@ -30,13 +30,10 @@ from unmask.programs.program import (
     whole,
 )
 from unmask.programs.simulation import CausalCopies
+from unmask.testing.gadget_runs import blank
 
 Emit = Callable[[int], Program]
 """width → the program of a gadget of that width."""
-
-
-def blank(rows: int = 1) -> Program:
-    return Program(("x",), 1, rows, rows)
 
 
 # Heads: pieces of columns.

@@ -25,7 +25,7 @@ from itertools import product
 from unmask.numerics.arithmetic import Precision, add, multiply, relu
 from unmask.paper.lemmas.gadget_programs import Emit
 from unmask.paper.lemmas.lemma import LemmaOutcome, NotRepeated, Read, Replayed, Unit, offsets_of, units_of, writers
-from unmask.paper.lemmas.mlp_lemmas import SIZES, column, run
+from unmask.paper.lemmas.mlp_lemmas import SIZES, column, final_residual_row
 from unmask.programs.program import Program
 from unmask.verification.lengths.obligations import reachable_closure
 
@@ -270,7 +270,7 @@ def _replay(emit: Emit, operation: Operation, bits: list[tuple[int, int]], preci
         for i, pair in enumerate(pairs):
             for name, digit in zip("ab", pair, strict=True):
                 rails[f"{name}.bit{i}"] = [precision.one * (1 - digit), precision.one * digit]
-        residual = run(program, rails, precision)
+        residual = final_residual_row(program, rails, precision)
         carry, digits = operation.carry_in, []
         for a, b in pairs:
             digits.append(None if operation.bit is None else operation.bit(a, b, carry))

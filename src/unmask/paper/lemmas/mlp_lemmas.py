@@ -29,7 +29,7 @@ Inputs = Mapping[str, Sequence[int]]
 """Integers of F_p, by register."""
 
 
-def run(program: Program, inputs: Inputs, precision: Precision) -> np.ndarray:
+def final_residual_row(program: Program, inputs: Inputs, precision: Precision) -> np.ndarray:
     """Return one row of the residual stream after all layers of the program, by the reference engine."""
     residual = np.zeros((1, 1, program.width), dtype=np.int64)
     for name, values in inputs.items():
@@ -41,7 +41,7 @@ def run(program: Program, inputs: Inputs, precision: Precision) -> np.ndarray:
 
 def replay(program: Program, inputs: Inputs, target: tuple[str, int], expected: int, precision: Precision) -> Replayed:
     """Run the engine and compare the value of a column with the expected value."""
-    actual = int(run(program, inputs, precision)[program.columns(target[0])[target[1]]])
+    actual = int(final_residual_row(program, inputs, precision)[program.columns(target[0])[target[1]]])
     text = f"the engine writes {precision.meaning(actual)}, not {precision.meaning(expected)}"
     return Replayed(text, actual != expected)
 

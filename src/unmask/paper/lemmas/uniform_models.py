@@ -38,7 +38,7 @@ from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter
 from unmask.testing.random_model import random_model
 from unmask.theorems.all_theorems import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
 from unmask.theorems.theorem import Theorem, TransformerTheorem
-from unmask.verification.lengths.expected_weights import compare
+from unmask.verification.lengths.expected_weights import compare_with_family
 from unmask.verification.lengths.obligations import ObligationFailed
 from unmask.weights.kinds import Kind
 from unmask.weights.model import Model
@@ -208,7 +208,7 @@ def entries_compared(name: str, family: ModelFamily, models: Sequence[Model]) ->
             if (flaw := flaw_of(room, max(model.rows for model in models))) is not None:
                 raise NotUniform(f"{name}: number of bits of {register}: {flaw}")
     try:
-        return sum(compare(family, model) for model in models)
+        return sum(compare_with_family(family, model) for model in models)
     except ObligationFailed as difference:
         raise NotUniform(f"{name}: {difference}; expected: one program for every N") from difference
 
@@ -247,7 +247,7 @@ def assembled(build: Callable[[], object]) -> list[Program]:
     return programs
 
 
-def table(results: tuple[UniformityResult, ...]) -> str:
+def uniformity_table(results: tuple[UniformityResult, ...]) -> str:
     """Return the table of docs/background/uniformity-table.md (`python -m unmask.paper.lemmas.uniform_models`)."""
     lines = ["| written by | N | its positions | its weights |", "|---|---|---|---|"]
     for result in results:
@@ -257,4 +257,4 @@ def table(results: tuple[UniformityResult, ...]) -> str:
 
 
 if __name__ == "__main__":
-    print(table(checked_results()), end="")
+    print(uniformity_table(checked_results()), end="")

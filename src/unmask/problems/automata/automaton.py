@@ -241,7 +241,7 @@ class Automaton:
         tokens, characters = self.tokens, self.characters
         if characters is not None:
             delta, characters = _merge_tokens(delta, characters)
-            tokens = token_names(characters)
+            tokens = character_class_names(characters)
         order = breadth_first(delta.tolist(), start)
         delta, start, accepting = renumbered(delta, start, accepting, order)
         return Automaton(tokens, delta, start, accepting, characters)
@@ -292,7 +292,7 @@ class Automaton:
         return WordCounts(self.delta, self.accepting)
 
 
-def token_names(characters: tuple[tuple[int, int, int], ...]) -> tuple[str, ...]:
+def character_class_names(characters: tuple[tuple[int, int, int], ...]) -> tuple[str, ...]:
     """A distinct name for each class of characters."""
     ranges = _ranges_of(characters)
     return tuple(class_name(union(ranges[token])) for token in sorted(ranges))

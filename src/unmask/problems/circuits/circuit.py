@@ -174,7 +174,7 @@ def collapsed(circuit: Circuit) -> Circuit:
     return _rebuilt(circuit, view, lambda literal: Gate(view[literal].kind, tuple(sorted(merged[literal]))))
 
 
-def binary(circuit: Circuit) -> Circuit:
+def with_binary_gates(circuit: Circuit) -> Circuit:
     """The circuit with gates of fan-in two: wide gates become chains."""
 
     def chain(operation: Callable[..., int], literals: list[int]) -> int:

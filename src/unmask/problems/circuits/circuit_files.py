@@ -41,9 +41,9 @@ def parse_aiger(content: bytes, name: str = "the circuit") -> Circuit:
 
 def write_aiger(circuit: Circuit) -> str:
     """An ASCII AIGER text; wide gates become chains of and-gates, OR is a negated AND."""
-    from unmask.problems.circuits.circuit import binary
+    from unmask.problems.circuits.circuit import with_binary_gates
 
-    small = binary(circuit)
+    small = with_binary_gates(circuit)
     first = small.first_gate
     meaning = list(range(2 * first))
     rows = []

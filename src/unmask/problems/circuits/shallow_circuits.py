@@ -30,7 +30,7 @@ def shallow_circuit(family: str, length: int) -> Circuit:
 # Numbers in circuits, lowest bit first: addition in constant depth, comparison, counting, multiplication.
 
 
-def add(builder: CircuitBuilder, a: Sequence[int], b: Sequence[int]) -> list[int]:
+def add_numbers(builder: CircuitBuilder, a: Sequence[int], b: Sequence[int]) -> list[int]:
     """a + b with its carry, by carry look-ahead: depth at most 5 for every length.
 
     carry_i = OR_j (a_j ∧ b_j ∧ AND_{j<l<i} (a_l ∨ b_l))
@@ -45,11 +45,11 @@ def add(builder: CircuitBuilder, a: Sequence[int], b: Sequence[int]) -> list[int
     return total
 
 
-def sum_of(builder: CircuitBuilder, numbers: Sequence[Sequence[int]]) -> list[int]:
+def sum_numbers(builder: CircuitBuilder, numbers: Sequence[Sequence[int]]) -> list[int]:
     """The sum of many numbers, by a balanced tree of additions."""
     numbers = [list(number) for number in numbers]
     while len(numbers) > 1:
-        pairs = [add(builder, x, y) for x, y in zip(numbers[::2], numbers[1::2], strict=False)]
+        pairs = [add_numbers(builder, x, y) for x, y in zip(numbers[::2], numbers[1::2], strict=False)]
         numbers = pairs + (numbers[-1:] if len(numbers) % 2 else [])
     return numbers[0] if numbers else [FALSE]
 
@@ -64,23 +64,23 @@ def exceeds(builder: CircuitBuilder, a: Sequence[int], bound: int) -> int:
     return FALSE if bound >> len(a) else builder.or_(*cases)
 
 
-def multiply(builder: CircuitBuilder, a: Sequence[int], b: Sequence[int]) -> list[int]:
+def multiply_numbers(builder: CircuitBuilder, a: Sequence[int], b: Sequence[int]) -> list[int]:
     """a · b: the shifted copies of a, added in a balanced tree."""
     rows = [[FALSE] * i + [builder.and_(x, bit) for x in a] for i, bit in enumerate(b)]
-    total = sum_of(builder, rows)
+    total = sum_numbers(builder, rows)
     return (total + [FALSE] * (len(a) + len(b)))[: len(a) + len(b)]
 
 
 def _addition(builder: CircuitBuilder, x: Bits) -> list[int]:
-    return add(builder, x[: len(x) // 2], x[len(x) // 2 :])
+    return add_numbers(builder, x[: len(x) // 2], x[len(x) // 2 :])
 
 
 def _majority(builder: CircuitBuilder, x: Bits) -> list[int]:
-    return [exceeds(builder, sum_of(builder, [[bit] for bit in x]), len(x) // 2)]
+    return [exceeds(builder, sum_numbers(builder, [[bit] for bit in x]), len(x) // 2)]
 
 
 def _multiplication(builder: CircuitBuilder, x: Bits) -> list[int]:
-    return multiply(builder, x[: len(x) // 2], x[len(x) // 2 :])
+    return multiply_numbers(builder, x[: len(x) // 2], x[len(x) // 2 :])
 
 
 def _sorting(builder: CircuitBuilder, x: Bits) -> list[int]:

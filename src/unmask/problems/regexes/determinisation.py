@@ -15,7 +15,7 @@ import numpy as np
 
 from unmask.errors import PatternError, TooLarge
 from unmask.limits import check
-from unmask.problems.automata.automaton import Automaton, token_names
+from unmask.problems.automata.automaton import Automaton, character_class_names
 from unmask.problems.automata.characters import NEWLINE, blocks_in, partition
 from unmask.problems.regexes.nfa import AssertionCase, Guard, LookGuard, Neighbour, Nfa, nfa_of, state_count
 from unmask.problems.regexes.regex_parser import parse_regex
@@ -23,7 +23,7 @@ from unmask.problems.regexes.regex_parser import parse_regex
 _MOST_WORK = 60_000_000  # operations on big integers, and table entries: they take some seconds
 
 
-def deterministic(nfa: Nfa, *, most_states: int) -> Automaton:
+def deterministic_automaton(nfa: Nfa, *, most_states: int) -> Automaton:
     """A complete DFA of the same language, not yet minimal."""
     return _Subsets(nfa).automaton(most_states)
 
@@ -120,7 +120,11 @@ class _Subsets:
                     f"({len(queue):,} reached); shorten its counted repetitions"
                 )
         return Automaton(
-            token_names(self.characters), np.array(delta, dtype=np.int32), 0, np.array(accepting), self.characters
+            character_class_names(self.characters),
+            np.array(delta, dtype=np.int32),
+            0,
+            np.array(accepting),
+            self.characters,
         )
 
     def _without_worse(self, mask: int) -> int:
@@ -289,7 +293,11 @@ class _Gaps:
             delta.append(row)
             accepting.append(any(rest == nothing for _, rest in gaps))
         return Automaton(
-            token_names(self.characters), np.array(delta, dtype=np.int32), 0, np.array(accepting), self.characters
+            character_class_names(self.characters),
+            np.array(delta, dtype=np.int32),
+            0,
+            np.array(accepting),
+            self.characters,
         )
 
     def _backwards(self, most_states: int) -> dict[Rest, list[tuple[int, Rest]]]:
@@ -464,7 +472,7 @@ def regex_automaton(
                 f"and {2 * most_states:,} are allowed; lower the counts"
             )
         nfa = nfa_of(tree)
-        automaton = (deterministic_with_looks if nfa.looks else deterministic)(nfa, most_states=most_states)
+        automaton = (deterministic_with_looks if nfa.looks else deterministic_automaton)(nfa, most_states=most_states)
         return automaton.minimal()
     except RecursionError:
         raise PatternError("groups are nested too deeply: flatten the groups", pattern=pattern) from None

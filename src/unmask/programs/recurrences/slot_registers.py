@@ -125,7 +125,7 @@ class SlotRegisters:
         """Let slots attend to their finder rows: an item is present if one of them has found it, else absent."""
         heads = []
         for c, target in enumerate(self.targets):
-            head = attend(layer, target, self.not_finding[c])
+            head = attend_to_finders(layer, target, self.not_finding[c])
             head.copy(self.items_found[c].all, self.item_share[c].all)
             compare_with_zero(layer.mlp, self.item_share[c].all, self.present[c].all, self.absent[c].all)
             heads.append(head)
@@ -175,7 +175,7 @@ def target_of(program: Program, plan: SystemPlan, channel: int) -> Columns | Non
     return program.code(f"target {channel}", plan.target(channel), room=plan.room)
 
 
-def attend(layer: LayerBuilder, target: Columns | None, not_finding: Columns) -> HeadBuilder:
+def attend_to_finders(layer: LayerBuilder, target: Columns | None, not_finding: Columns) -> HeadBuilder:
     """Add a head that attends equally to all finder rows of the slot."""
     head = layer.head()
     if target is not None:

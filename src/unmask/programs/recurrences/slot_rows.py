@@ -27,7 +27,7 @@ class NoFormula(Exception):
     """Raised for an expression without a positional formula, such as a table or a power of two."""
 
 
-def formula(expression: Expression, indices: Mapping[str, Expression]) -> Expression:
+def position_formula(expression: Expression, indices: Mapping[str, Expression]) -> Expression:
     """Return the expression with a positional formula in place of every index; raise NoFormula if none exists."""
 
     def positional(node: Expression, parts: list[Expression]) -> Expression:
@@ -58,13 +58,13 @@ def times(a: Expression, b: Expression) -> Expression:
     return constant(0) if a.is_constant(0) else a * b
 
 
-def product(sizes: Sequence[Expression]) -> Expression:
+def product_of_sizes(sizes: Sequence[Expression]) -> Expression:
     return reduce(lambda a, b: a * b, sizes) if sizes else constant(1)
 
 
 def in_length(expression: Expression) -> Expression:
     """Return an expression in N alone as a positional formula; raise NoFormula if none exists."""
-    return formula(expression, {"N": N})
+    return position_formula(expression, {"N": N})
 
 
 def constant_value(expression: Expression) -> int:
@@ -83,7 +83,7 @@ class Box:
 
     @property
     def size(self) -> Expression:
-        return product(self.sizes)
+        return product_of_sizes(self.sizes)
 
     def offset(self, indices: Sequence[Expression]) -> Expression:
         """Return the offset in the box of the slot with these indices, row by row."""
@@ -193,7 +193,7 @@ def digits(ranges: Sequence[Range], box: Box, offset: Expression) -> dict[str, E
     """Return the indices of a row from its offset in the box, by division."""
     indices: dict[str, Expression] = {"N": N}
     for d, over in enumerate(ranges):
-        stride = product(box.sizes[d + 1 :])
+        stride = product_of_sizes(box.sizes[d + 1 :])
         digit = offset if d == len(box.sizes) - 1 else offset // in_length(stride)
         if d:
             digit = digit % in_length(box.sizes[d])
@@ -340,7 +340,7 @@ class SlotRows:
         for block in reversed([*(finders.block for finders in self.finders), *self.blocks.values()]):
             if block.count.is_constant(0):
                 continue
-            piece = formula(expressions[block], block.formulas) if block in expressions else rest
+            piece = position_formula(expressions[block], block.formulas) if block in expressions else rest
             whole = piece if whole is piece else choose(row < plus(block.first, block.count), piece, whole)
         return rest if whole is rest else choose(row < self.length, rest, whole)
 

@@ -50,7 +50,7 @@ from unmask.programs.recurrences.slot_rows import (
     SlotRows,
     constant_value,
     evaluating,
-    formula,
+    position_formula,
     sampled,
 )
 from unmask.recurrences.interpreter import as_set, range_items, rule_description, rule_result
@@ -71,7 +71,7 @@ class Symbols:
         return [self.token[value] for value in values]
 
 
-def symbols_of(system: System, roles: Sequence[str]) -> Symbols:
+def symbols_of_system(system: System, roles: Sequence[str]) -> Symbols:
     """Letters, then the other values in the order of the groups, then the special symbols."""
     names = symbol_names(system)
     vocabulary = vocabulary_of(
@@ -443,7 +443,7 @@ class SystemPlan(SlotRows):
             *((rows.block, rows.target) for rows in finders),
             *self._pieces(code_of, any_target),
         ]
-        return self.declared(pieces, formula(any_target, {"N": N}))
+        return self.declared(pieces, position_formula(any_target, {"N": N}))
 
     def not_in(self, regions: Sequence[PlannedRegion]) -> Expression | np.ndarray:
         """Return 1 in the rows outside these regions, 0 inside."""

@@ -33,7 +33,7 @@ from unmask.programs.recurrences.rule_tables import Feature
 from unmask.programs.recurrences.slot_registers import (
     Features,
     SlotRegisters,
-    attend,
+    attend_to_finders,
     embed_meaning,
     features,
     target_of,
@@ -67,7 +67,9 @@ def system_planner(plan: SystemPlan) -> Program:
         layer = program.layer()
         for c, channel in enumerate(plan.channels):
             target = target_of(program, plan, c)
-            head = attend(layer, target, program.flag(f"finds nothing {c}", plan.in_blocks(channel.blocks, 0)))
+            head = attend_to_finders(
+                layer, target, program.flag(f"finds nothing {c}", plan.in_blocks(channel.blocks, 0))
+            )
             shares.append(program.register(f"share of masked {c}", 2))
             for flag in read_is_masked:
                 head.copy(flag, shares[c])

@@ -168,7 +168,7 @@ def recognise(
     return units
 
 
-def decide(
+def write_disjuncts(
     mlp: MlpBuilder,
     disjuncts: tuple[Disjunct, ...],
     missing: Columns,
@@ -338,7 +338,7 @@ def _answer(mlp: MlpBuilder, products: Products, registers: _ProductRegisters, u
     coding, missing, ready = products.coding, registers.missing, registers.ready
     recognise(mlp, coding, missing, ready, [registers.last], *registers.product)
     for disjuncts, target in ((coding.accept, registers.accepted), (coding.reject, registers.rejected)):
-        decide(mlp, disjuncts, missing, ready, [(registers.inner, -ONE), *undecided], target)
+        write_disjuncts(mlp, disjuncts, missing, ready, [(registers.inner, -ONE), *undecided], target)
 
 
 def _read_out(program: Program, products: Products, vocabulary: Vocabulary, registers: _ProductRegisters) -> None:

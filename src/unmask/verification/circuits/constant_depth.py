@@ -33,14 +33,14 @@ from unmask.problems.circuits.circuit import FALSE, TRUE, Circuit, CircuitBuilde
 from unmask.reasoners.loops import Moment, canvases
 from unmask.verification.circuits.one_hot import (
     OneHotWires,
-    argmax,
-    at_least,
-    binary,
-    choose,
-    constant,
+    argmax_wires,
+    at_least_wire,
+    binary_table,
+    choose_wires,
+    constant_wires,
     saturating_sum,
     sum_depth,
-    unary,
+    unary_table,
 )
 from unmask.verification.transformer_layer import NumberDomain
 from unmask.verification.word_encoding import WordEncoding
@@ -78,7 +78,7 @@ def constant_depth_circuit(
     residual = wired.layers(residual, 0, len(transformer.layers))
     outputs: dict[str, int] = {}
     for row in range(first, last):
-        winner = argmax(builder, wired.logits(residual[row]))
+        winner = argmax_wires(builder, wired.logits(residual[row]))
         outputs |= {f"row {row} is {s}": winner.get(s, FALSE) for s in range(transformer.out.shape[0])}
     outputs = {"undefined": wired.undefined} | outputs
     return trimmed(builder.circuit(list(outputs.values()), list(outputs)))
@@ -130,7 +130,7 @@ class WiredTransformer(NumberDomain[OneHotRow, Iterable[OneHotWires], Matrix, np
         positions = self.transformer.positions.tolist()
         return [
             [
-                unary(
+                unary_table(
                     self.builder, lambda t, c=c, position=position: self._clipped_sum(embed[t][c], position[c]), token
                 )
                 for c in range(self.transformer.width)
@@ -161,7 +161,7 @@ class WiredTransformer(NumberDomain[OneHotRow, Iterable[OneHotWires], Matrix, np
             exps = []
             for j in visible:
                 score = self._total([self._product(q, k) for q, k in zip(query, K[j], strict=True)])
-                exps.append(unary(self.builder, lambda a: exponential[a + self.precision.bound], score))
+                exps.append(unary_table(self.builder, lambda a: exponential[a + self.precision.bound], score))
             Z = self._total(exps)
             self._without_key.append(Z.get(0, FALSE))
             weights = [self._quotient(e, Z) for e in exps]
@@ -177,23 +177,23 @@ class WiredTransformer(NumberDomain[OneHotRow, Iterable[OneHotWires], Matrix, np
         return (self._total(column) for column in zip(*parts, strict=True))
 
     def add(self, left: Iterable[OneHotWires], right: Iterable[OneHotWires]) -> OneHotRow:
-        return [binary(self.builder, self._clipped_sum, x, y) for x, y in zip(left, right, strict=True)]
+        return [binary_table(self.builder, self._clipped_sum, x, y) for x, y in zip(left, right, strict=True)]
 
     def times(self, row: Iterable[OneHotWires], weights: Matrix) -> OneHotRow:
-        row, result = list(row), [constant(0) for _ in range(weights.shape[1])]
+        row, result = list(row), [constant_wires(0) for _ in range(weights.shape[1])]
         if id(weights) not in self._columns:
             self._columns[id(weights)] = [(c, ks.tolist(), ws.tolist()) for c, ks, ws in weights.transposed().rows()]
         for column, ks, ws in self._columns[id(weights)]:
             weighted = zip(ks, ws, strict=True)
             result[column] = self._total(
-                [unary(self.builder, lambda a, w=w: self._rounded_product(a, w), row[k]) for k, w in weighted]
+                [unary_table(self.builder, lambda a, w=w: self._rounded_product(a, w), row[k]) for k, w in weighted]
             )
         return result
 
     def rectified(self, part: Iterable[OneHotWires], biases: np.ndarray) -> OneHotRow:
         self._check_size()
         return [
-            unary(self.builder, lambda a, b=b: max(0, self._clipped_sum(a, b)), x)
+            unary_table(self.builder, lambda a, b=b: max(0, self._clipped_sum(a, b)), x)
             for x, b in zip(part, biases.tolist(), strict=True)
         ]
 
@@ -201,11 +201,11 @@ class WiredTransformer(NumberDomain[OneHotRow, Iterable[OneHotWires], Matrix, np
         return self._sum(self.builder, terms, self.precision)
 
     def _product(self, x: OneHotWires, y: OneHotWires) -> OneHotWires:
-        return binary(self.builder, self._rounded_product, x, y)
+        return binary_table(self.builder, self._rounded_product, x, y)
 
     def _quotient(self, x: OneHotWires, Z: OneHotWires) -> OneHotWires:
         """Return x/Z, rounded; 0 if Z = 0, which `undefined` reports."""
-        return binary(self.builder, self._rounded_quotient, x, Z)
+        return binary_table(self.builder, self._rounded_quotient, x, Z)
 
     def _check_size(self) -> None:
         if len(self.builder.gates) > MOST_GATES:
@@ -243,7 +243,7 @@ class WireMedium:
         tokens = [model.token[s] for s in model.input_symbols]
         self._model = model
         self.builder, word = token_inputs(model.length, tokens)
-        begin = [] if model.begin is None else [constant(model.token[model.begin])]
+        begin = [] if model.begin is None else [constant_wires(model.token[model.begin])]
         self._input: SlotWires = begin + word
         self._transformers = {
             name: WiredTransformer(self.builder, transformer, total=total)
@@ -261,7 +261,7 @@ class WireMedium:
         return self.builder.or_(*self._edits, *(wired.undefined for wired in self._transformers.values()))
 
     def copies(self, symbol: str | None, count: int) -> SlotWires:
-        return [] if symbol is None else [constant(self._model.token[symbol])] * count
+        return [] if symbol is None else [constant_wires(self._model.token[symbol])] * count
 
     def read(
         self,
@@ -277,7 +277,7 @@ class WireMedium:
         return [wired.logits(row) for row in residual[len(residual) - last :]]
 
     def decode(self, logits: Sequence[OneHotRow], *, without: int | None = None) -> SlotWires:
-        return [argmax(self.builder, row, without=without) for row in logits]
+        return [argmax_wires(self.builder, row, without=without) for row in logits]
 
     def chosen_slots(self, decisions: Sequence[OneHotRow]) -> list[int]:
         return [decision.get(1, FALSE) for decision in self.decode(decisions)]
@@ -294,12 +294,12 @@ class WireMedium:
     def above_least(self, logits: Sequence[OneHotRow], *, without: int) -> list[int]:
         least = 1 - self._model.precision.bound
         return [
-            self.builder.or_(*(at_least(self.builder, x, least) for s, x in enumerate(row) if s != without))
+            self.builder.or_(*(at_least_wire(self.builder, x, least) for s, x in enumerate(row) if s != without))
             for row in logits
         ]
 
     def overwrite(self, canvas: SlotWires, choice: list[int], symbols: SlotWires) -> SlotWires:
-        return [choose(self.builder, u, x, y) for u, x, y in zip(choice, symbols, canvas, strict=True)]
+        return [choose_wires(self.builder, u, x, y) for u, x, y in zip(choice, symbols, canvas, strict=True)]
 
     def joined(self, left: SlotWires, right: SlotWires) -> SlotWires:
         return left + right

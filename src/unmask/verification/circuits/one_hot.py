@@ -27,11 +27,11 @@ OneHotWires = dict[int, int]
 """value → the literal "the number has this value"."""
 
 
-def constant(value: int) -> OneHotWires:
+def constant_wires(value: int) -> OneHotWires:
     return {value: TRUE}
 
 
-def unary(builder: CircuitBuilder, f: Callable[[int], int], x: OneHotWires) -> OneHotWires:
+def unary_table(builder: CircuitBuilder, f: Callable[[int], int], x: OneHotWires) -> OneHotWires:
     """Return f(x)."""
     if len(x) == 1:
         (a,) = x
@@ -39,14 +39,14 @@ def unary(builder: CircuitBuilder, f: Callable[[int], int], x: OneHotWires) -> O
     causes: dict[int, list[int]] = {}
     for a, wire in x.items():
         causes.setdefault(f(a), []).append(wire)
-    return either(builder, causes)
+    return or_of_causes(builder, causes)
 
 
-def binary(builder: CircuitBuilder, f: Callable[[int, int], int], x: OneHotWires, y: OneHotWires) -> OneHotWires:
+def binary_table(builder: CircuitBuilder, f: Callable[[int, int], int], x: OneHotWires, y: OneHotWires) -> OneHotWires:
     """Return f(x, y)."""
     if len(y) == 1:
         (b,) = y
-        return unary(builder, lambda a: f(a, b), x)
+        return unary_table(builder, lambda a: f(a, b), x)
     causes: dict[int, list[int]] = {}
     for a, wire in x.items():
         cases: dict[int, list[int]] = {}
@@ -56,14 +56,14 @@ def binary(builder: CircuitBuilder, f: Callable[[int, int], int], x: OneHotWires
             # if f(a, b) is the same for every b, then x = a decides it alone
             pairs = [wire] if len(cases) == 1 else [builder.and_(wire, b_wire) for b_wire in b_wires]
             causes.setdefault(value, []).extend(pairs)
-    return either(builder, causes)
+    return or_of_causes(builder, causes)
 
 
-def choose(builder: CircuitBuilder, condition: int, then: OneHotWires, otherwise: OneHotWires) -> OneHotWires:
+def choose_wires(builder: CircuitBuilder, condition: int, then: OneHotWires, otherwise: OneHotWires) -> OneHotWires:
     """Return `then` if the condition is true, else `otherwise`."""
     if then == otherwise:
         return then
-    return either(
+    return or_of_causes(
         builder,
         {
             value: [
@@ -75,21 +75,21 @@ def choose(builder: CircuitBuilder, condition: int, then: OneHotWires, otherwise
     )
 
 
-def at_least(builder: CircuitBuilder, x: OneHotWires, bound: int) -> int:
+def at_least_wire(builder: CircuitBuilder, x: OneHotWires, bound: int) -> int:
     """Return the literal "x >= bound"."""
     if all(value >= bound for value in x):
         return TRUE
     return builder.or_(*(wire for value, wire in x.items() if value >= bound))
 
 
-def at_most(builder: CircuitBuilder, x: OneHotWires, bound: int) -> int:
+def at_most_wire(builder: CircuitBuilder, x: OneHotWires, bound: int) -> int:
     """Return the literal "x <= bound"."""
     if all(value <= bound for value in x):
         return TRUE
     return builder.or_(*(wire for value, wire in x.items() if value <= bound))
 
 
-def argmax(builder: CircuitBuilder, scores: Sequence[OneHotWires], without: int | None = None) -> OneHotWires:
+def argmax_wires(builder: CircuitBuilder, scores: Sequence[OneHotWires], without: int | None = None) -> OneHotWires:
     """Return the index of the largest score, the lowest if there are several; `without` is left out. Depth 3.
 
     i wins  ⟺  OR_v  score_i = v  ∧  AND_{j<i} score_j < v  ∧  AND_{j>i} score_j <= v
@@ -98,21 +98,21 @@ def argmax(builder: CircuitBuilder, scores: Sequence[OneHotWires], without: int 
     wins: dict[int, list[int]] = {}
     for i in candidates:
         for v, wire in scores[i].items():
-            below = [at_most(builder, scores[j], v - 1 if j < i else v) for j in candidates if j != i]
+            below = [at_most_wire(builder, scores[j], v - 1 if j < i else v) for j in candidates if j != i]
             wins.setdefault(i, []).append(builder.and_(wire, *below))
-    return either(builder, wins)
+    return or_of_causes(builder, wins)
 
 
-def either(builder: CircuitBuilder, causes: dict[int, list[int]]) -> OneHotWires:
+def or_of_causes(builder: CircuitBuilder, causes: dict[int, list[int]]) -> OneHotWires:
     """Return each value with the OR of its causes. Impossible values are left out; a single value is certain."""
     if len(causes) == 1:
-        return constant(next(iter(causes)))
+        return constant_wires(next(iter(causes)))
     wires = {value: builder.or_(*literals) for value, literals in causes.items()}
     possible = {value: wire for value, wire in wires.items() if wire != FALSE}
     if len(possible) == 1:
-        return constant(next(iter(possible)))
+        return constant_wires(next(iter(possible)))
     certain = [value for value, wire in possible.items() if wire == TRUE]
-    return constant(certain[0]) if certain else possible
+    return constant_wires(certain[0]) if certain else possible
 
 
 LEVEL_DEPTH = 4
@@ -134,7 +134,7 @@ def saturating_sum(builder: CircuitBuilder, terms: Sequence[OneHotWires], precis
     """Return the SUM of the terms, by the cascade or by a chain of additions, whichever has the smaller depth."""
     start, varying = _folded(terms, precision)
     if not varying:
-        return constant(start)
+        return constant_wires(start)
     low, high = _range(start, varying, precision)
     if TABLE_DEPTH * len(varying) <= LEVEL_DEPTH * (high - low):
         return chain_sum(builder, terms, precision)
@@ -145,9 +145,9 @@ def chain_sum(builder: CircuitBuilder, terms: Sequence[OneHotWires], precision: 
     """Return the SUM of the terms, added one by one; the depth grows with the number of terms."""
     bound = precision.bound
     start, varying = _folded(terms, precision)
-    total = constant(start)
+    total = constant_wires(start)
     for term in varying:
-        total = binary(builder, lambda a, b: max(-bound, min(bound, a + b)), total, term)
+        total = binary_table(builder, lambda a, b: max(-bound, min(bound, a + b)), total, term)
     return total
 
 
@@ -161,11 +161,11 @@ def cascade_sum(builder: CircuitBuilder, terms: Sequence[OneHotWires], precision
     first = 0  # its start before any term
     for k in range(1, size):
         top = [
-            builder.or_(*(builder.and_(*case, at_least(builder, term, k - a)) for a, case in before))
+            builder.or_(*(builder.and_(*case, at_least_wire(builder, term, k - a)) for a, case in before))
             for before, term in zip(starts, varying, strict=False)
         ]
         bottom = [
-            builder.or_(*(builder.and_(*case, at_most(builder, term, -a - 1)) for a, case in before))
+            builder.or_(*(builder.and_(*case, at_most_wire(builder, term, -a - 1)) for a, case in before))
             for before, term in zip(starts, varying, strict=False)
         ]
         initially = start_index == first + size - k  # the start is the top of the interval above, which must stay
@@ -173,7 +173,7 @@ def cascade_sum(builder: CircuitBuilder, terms: Sequence[OneHotWires], precision
         drops_bottom = _flip_flop(builder, top, bottom, initially)
         starts = [_moved(_decoded(builder, cases), bit) for cases, bit in zip(starts, drops_bottom, strict=True)]
     possible = {low + a: wire for a, wire in _decoded(builder, starts[-1]).items() if wire != FALSE}
-    return possible if len(possible) > 1 else constant(next(iter(possible)))
+    return possible if len(possible) > 1 else constant_wires(next(iter(possible)))
 
 
 def _flip_flop(builder: CircuitBuilder, sets: list[int], resets: list[int], initially: bool) -> list[int]:

@@ -19,12 +19,13 @@ from unmask.expressions import constant, substituted
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.assembly import assemble_all
 from unmask.programs.declarations import Declaration, Flag, OneHot, SignedBits, TableRows
+from unmask.programs.instance import programs_at
 from unmask.programs.program import Edges, HeadBuilder, LayerBuilder, MlpBuilder, Program
 from unmask.reasoners.run_words import run_batch
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import SaturatingWeights, sample_words
 from unmask.theorems.alignment import aligned_difference
-from unmask.theorems.theorem import Conversion, ConversionSource, programs_at
+from unmask.theorems.theorem import Conversion, ConversionSource
 from unmask.traces.trace import Trace
 from unmask.verification.conversions.machine import ConversionClaim
 from unmask.verification.conversions.unknown_source import (

@@ -39,8 +39,8 @@ from unmask.verification.conversions.unknown_source import (
     SourceShape,
     UnknownSums,
     column_terms,
+    is_known_zero,
     is_number,
-    is_zero,
     reversed_edges,
     source_layers,
     unknown_source,
@@ -294,7 +294,7 @@ class ProgramMachine:
         logits = []
         for output in range(self.program.outputs):
             terms = [(weight, row[column]) for column, weight in self._readout.get(output, [])]
-            terms = [(weight, value) for weight, value in terms if not is_zero(value)]
+            terms = [(weight, value) for weight, value in terms if not is_known_zero(value)]
             names = [k for k, (weight, value) in enumerate(terms) if not (is_number(weight) and is_number(value))]
             last = names[-1] + 1 if names else len(terms)
             added = [multiply(w, v, self.precision) for w, v in terms[last:]]

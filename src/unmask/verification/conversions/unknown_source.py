@@ -214,7 +214,7 @@ def is_number(value: object) -> TypeGuard[FieldNumber]:
     return isinstance(value, int | np.integer | np.ndarray)
 
 
-def is_zero(value: object) -> bool:
+def is_known_zero(value: object) -> bool:
     return is_number(value) and not np.any(value)
 
 
@@ -238,7 +238,7 @@ class UnknownSums(NumberDomain[ColumnValues, ColumnValues, ColumnTerms, ColumnBi
 
     def weighted_sum(self, terms: Sequence[WeightedValue], symbol: int | None) -> CellValue:
         """Return the SUM of weight·value, in order, in a row that hosts the source's `symbol`."""
-        terms = [(w, v) for w, v in terms if not is_zero(w) and not is_zero(v)]
+        terms = [(w, v) for w, v in terms if not is_known_zero(w) and not is_known_zero(v)]
         if all(is_number(w) and is_number(v) for w, v in terms):
             total: FieldNumber = 0
             for weight, value in terms:
@@ -250,7 +250,7 @@ class UnknownSums(NumberDomain[ColumnValues, ColumnValues, ColumnTerms, ColumnBi
 
     def sum(self, values: Iterable[CellValue]) -> CellValue:
         """Return the SUM of values, in order."""
-        values = [value for value in values if not is_zero(value)]
+        values = [value for value in values if not is_known_zero(value)]
         if len(values) == 1:
             return values[0]
         numbers = [value for value in values if is_number(value)]

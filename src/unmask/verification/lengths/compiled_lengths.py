@@ -26,7 +26,7 @@ from unmask.errors import ProblemError, TooLarge
 from unmask.expressions import Expression
 from unmask.numerics.arithmetic import Precision
 from unmask.problems.problem import Problem
-from unmask.verification.lengths.expected_weights import compare, values_at
+from unmask.verification.lengths.expected_weights import compare_with_family, values_at
 from unmask.verification.lengths.obligations import LEAST_ASKED, Ledger, ObligationFailed
 from unmask.weights.size_limits import LARGEST_ACTIVATION
 from unmask.weights.storage import load, save
@@ -125,7 +125,7 @@ def _compare_compiled(compiler: Compiler, family: ModelFamily, precision: Precis
         model = load(folder)
     if model.length != length or model.precision != precision:
         raise ObligationFailed("the model has another length or precision", (length,))
-    return f"{compare(family, model):,} entries"
+    return f"{compare_with_family(family, model):,} entries"
 
 
 def check_formulas(family: ModelFamily, ledger: Ledger) -> None:

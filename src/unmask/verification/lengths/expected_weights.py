@@ -26,7 +26,7 @@ Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
 AT_ONCE = 1 << 12  # rows
 
 
-def compare(family: ModelFamily, model: Model) -> int:
+def compare_with_family(family: ModelFamily, model: Model) -> int:
     """Compare a model with the family; return the number of entries, or raise ObligationFailed if one differs."""
     length, design = model.length, family.design
     settings = {

@@ -148,15 +148,15 @@ def certificate_of(claim: LanguageClaim) -> dict[str, Any]:
     design, vocabulary, programs = family.design, family.design.vocabulary, family.design.programs
     roles = {role: vocabulary.name(role) for role in ("mask", "pad", "accept", "reject")}
     frame = {
-        "steps": formula(design.steps),
-        "padding": formula(design.padding),
-        "block": None if design.block is None else formula(design.block),
+        "steps": nested_formula(design.steps),
+        "padding": nested_formula(design.padding),
+        "block": None if design.block is None else nested_formula(design.block),
         "vocabulary": list(vocabulary.symbols),
         "input_symbols": list(vocabulary.input_symbols),
         **roles,
         "characters": None if family.characters is None else [list(part) for part in family.characters],
     }
-    automaton = from_zero(claim.automaton)
+    automaton = with_start_zero(claim.automaton)
     scores = {
         name: [scores_of(program, head, precision) for layer in program.layers for head in layer.heads]
         for name, program in programs.items()
@@ -177,7 +177,7 @@ def certificate_of(claim: LanguageClaim) -> dict[str, Any]:
     return {**json.loads(plain), "seal": sha256(plain.encode()).hexdigest()}
 
 
-def formula(size: Expression) -> Any:
+def nested_formula(size: Expression) -> Any:
     """Return a formula as nested lists; operands that may be swapped are sorted."""
 
     def node(expression: Expression, parts: list[Any]) -> Any:
@@ -192,7 +192,7 @@ def formula(size: Expression) -> Any:
     return fold(size, node)
 
 
-def from_zero(automaton: Automaton) -> Automaton:
+def with_start_zero(automaton: Automaton) -> Automaton:
     """Return the same automaton with its start state numbered 0."""
     delta, start, accepting = renumbered(automaton.delta, automaton.start, automaton.accepting, state_order(automaton))
     return Automaton(automaton.tokens, delta, start, accepting, automaton.characters)
@@ -213,7 +213,7 @@ def _program(program: Program, precision: Precision) -> dict[str, Any]:
     return {
         "attention": program.attention,
         "loop": None if program.loop is None else list(program.loop),
-        "rows": formula(program.every),
+        "rows": nested_formula(program.every),
         "columns": [column for name in program.registers for column in _columns(program, name)],
         "embed": _entries(program.embedding, precision),
         "layers": [
@@ -229,18 +229,18 @@ def _columns(program: Program, name: str) -> list[Any]:
     declared, width = program.positions.get(name), len(program.registers[name])
     if name in program.codes:
         assert isinstance(declared, SignedBits)
-        return [["code", formula(declared.expression), formula(program.codes[name])]]
+        return [["code", nested_formula(declared.expression), nested_formula(program.codes[name])]]
     if declared is None:
         return [None] * width
     if isinstance(declared, Flag):
-        return [["flag", formula(declared.expression)]] * width
+        return [["flag", nested_formula(declared.expression)]] * width
     if not isinstance(declared, OneHot):
         raise ObligationFailed(
             f"the register {name} is declared by {type(declared).__name__}, which is not written down"
         )
-    hot = [sorted([formula(declared.expression), i], key=repr) for i in range(width)]
+    hot = [sorted([nested_formula(declared.expression), i], key=repr) for i in range(width)]
     flags: list[Any] = [["=", *operands] for operands in hot]
-    return [["flag", f if declared.only is None else ["if", formula(declared.only), f, 0]] for f in flags]
+    return [["flag", f if declared.only is None else ["if", nested_formula(declared.only), f, 0]] for f in flags]
 
 
 def _head(head: HeadBuilder, precision: Precision) -> dict[str, Any]:

@@ -21,8 +21,7 @@ from typing import Any
 from unmask.compilers.system_compiler import SystemFamily
 from unmask.expressions import Expression, Range
 from unmask.numerics.arithmetic import Precision
-from unmask.programs.recurrences.slot_rows import Block, in_length
-from unmask.programs.recurrences.slot_rows import product as product_of
+from unmask.programs.recurrences.slot_rows import Block, in_length, product_of_sizes
 from unmask.recurrences.interpreter import apply_map
 from unmask.recurrences.slots import (
     Case,
@@ -459,7 +458,7 @@ class SystemClaim:
         box, offset = full.box, full.offset
         last = len(box.sizes) - 1
         for d in range(last):
-            stride = in_length(product_of(box.sizes[d + 1 :]))
+            stride = in_length(product_of_sizes(box.sizes[d + 1 :]))
             yield offset, stride, d + 1, last + 1
             if d:
                 yield offset // stride, in_length(box.sizes[d]), d, d + 1

@@ -29,7 +29,7 @@ from unmask.verification.words.induction import (
     prove_by_induction,
 )
 from unmask.verification.words.references import Comparison, symbol_numbers, token_numbers
-from unmask.verification.words.sat_sweeping import certify, sweep
+from unmask.verification.words.sat_sweeping import certify, sweep_pairs
 from unmask.verification.words.statewise_induction import prove_statewise
 from unmask.weights.storage import content_hash
 
@@ -103,7 +103,7 @@ def _by_sweeping(comparison: Comparison, extraction: Extraction, reference: Deci
         extraction, symbol_numbers(comparison.model, comparison.letters).tolist(), comparison.reference.outputs
     )
     circuit, pairs = miter((model, reference), encoding)
-    swept = sweep(circuit, pairs)
+    swept = sweep_pairs(circuit, pairs)
     if swept.counterexample is not None:
         return _refuted_if_confirmed(comparison, encoding.word(swept.counterexample), swept.queries)
     if "unknown" in swept.answers:

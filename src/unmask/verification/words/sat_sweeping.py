@@ -230,7 +230,7 @@ class SweepResult:
     """(literal, earlier literal) of the circuit that are proved equal, in order."""
 
 
-def sweep(circuit: Circuit, pairs: np.ndarray, *, seed: int = 0, conflicts: int = 2_000_000) -> SweepResult:
+def sweep_pairs(circuit: Circuit, pairs: np.ndarray, *, seed: int = 0, conflicts: int = 2_000_000) -> SweepResult:
     """Decide for every pair (a, b) of literals of the circuit whether a = b for all inputs."""
     return _Sweep(circuit, seed).run(pairs, conflicts)
 
