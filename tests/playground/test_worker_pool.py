@@ -67,7 +67,7 @@ def test_cancelled_work_is_stopped(tmp_path):
 
 
 def test_a_full_queue_refuses_requests_until_it_has_space(tmp_path, monkeypatch):
-    monkeypatch.setattr(request_limits, "AT_ONCE", 1)
+    monkeypatch.setattr(request_limits, "MOST_WORKERS", 1)
     monkeypatch.setattr(request_limits, "WAITING", 1)
 
     async def work(pool):
@@ -83,7 +83,7 @@ def test_a_full_queue_refuses_requests_until_it_has_space(tmp_path, monkeypatch)
 
 
 def test_a_request_that_waits_too_long_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(request_limits, "AT_ONCE", 1)
+    monkeypatch.setattr(request_limits, "MOST_WORKERS", 1)
     monkeypatch.setattr(request_limits, "PATIENCE", 0.01)
 
     async def work(pool):
@@ -138,7 +138,7 @@ def test_all_workers_end_with_the_pool(tmp_path):
         return [worker.process.pid for worker in pool._idle]
 
     pids = with_pool(tmp_path, work)
-    assert len(pids) == request_limits.AT_ONCE
+    assert len(pids) == request_limits.MOST_WORKERS
     assert not any(alive(pid) for pid in pids)
     assert list(tmp_path.iterdir()) == []
 
