@@ -154,7 +154,7 @@ def test_a_worker_that_needs_too_much_memory_says_so_and_is_not_used_again(own_p
 from unmask.playground import worker
 worker.confine()
 worker.TASKS["run"] = lambda subject: bytearray(worker.request_limits.MEMORY)
-print(worker.answer("run", {"problem": "a", "word": "a"}))
+print(worker.answer_question("run", {"problem": "a", "word": "a"}))
 """
     output = own_process(code)
     assert "more memory" in output
@@ -165,7 +165,7 @@ def test_an_unexpected_error_becomes_a_message(own_process):
     code = """
 from unmask.playground import worker
 worker.TASKS["run"] = lambda subject: 1 // 0
-print(worker.answer("run", {"problem": "a", "word": "a"}))
+print(worker.answer_question("run", {"problem": "a", "word": "a"}))
 """
     assert "'error': 'the playground failed with ZeroDivisionError; please report this', 'status': 500" in own_process(
         code
