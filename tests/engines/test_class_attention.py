@@ -141,7 +141,7 @@ def zero_as_minus(rows, word):
 
 
 BREAKS = {
-    "every sign excludes": (class_attention, "excluding", every_sign),
+    "every sign excludes": (class_attention, "exclusive_signs", every_sign),
     "sums clip only at their end": (compact, "_composed", never_clipped),
     "a row sees its class whole": (KeyClasses, "up_to", lambda classes, kind, _: classes.counts[kind]),
     "keys are kept though they changed": (ClassAttention, "keys", property(known_keys, keep_keys)),
