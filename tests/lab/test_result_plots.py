@@ -94,13 +94,8 @@ def test_a_mark_that_is_covered_is_larger():
 def test_a_panel_of_nothing_says_so():
     across = powers_axis("x", [1, 4])
     one = PlotPanel("full", (Series("s", (Point(1, 0.5),)), horizontal_band("chance", across, 0.5)))
-    svg = panels(
-        "t",
-        across,
-        shares_axis("y"),
-        [[one, PlotPanel("empty", (horizontal_band("chance", across, 0.5),))]],
-        size=(100, 100),
-    )
+    empty = PlotPanel("empty", (horizontal_band("chance", across, 0.5),))
+    svg = panels("t", across, shares_axis("y"), [[one, empty]], size=(100, 100))
     assert svg.count("not run") == 1
     assert svg.count(">chance<") == 1
 

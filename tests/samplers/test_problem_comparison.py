@@ -119,12 +119,8 @@ def test_every_answer_is_asked_for_in_turn(a5):
     pairs = [("a", "no"), ("b", "no"), ("c", "yes"), ("d", "no"), ("e", "yes")]
     assert balanced_by_answer(pairs, 4) == [("a", "no"), ("c", "yes"), ("b", "no"), ("e", "yes")]
     assert balanced_by_answer(pairs, 3) == [("a", "no"), ("c", "yes"), ("b", "no")]
-    assert balanced_by_answer(pairs, 9) == [
-        ("a", "no"),
-        ("c", "yes"),
-        ("b", "no"),
-        ("e", "yes"),
-    ]  # d would make "no" frequent
+    # d would make "no" frequent
+    assert balanced_by_answer(pairs, 9) == [("a", "no"), ("c", "yes"), ("b", "no"), ("e", "yes")]
     assert balanced_by_answer(pairs[:2], 9) == []
 
 
