@@ -71,7 +71,7 @@ LIMITS = {
     "one mask": (signs, "MOST_MASKS", 1),
     "few bits": (key_classes, "MOST_BITS", 3),
     "a hash that tells nothing": (visible_keys, "FACTOR", np.uint64(0)),
-    "few terms at once": (compact, "AT_ONCE", 1),
+    "few terms at once": (compact, "TERMS_AT_ONCE", 1),
 }
 
 

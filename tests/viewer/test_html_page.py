@@ -138,7 +138,7 @@ def test_a_run_too_large_to_watch_shows_its_canvas(abb, monkeypatch):
 
 
 def test_a_page_too_large_for_a_browser_is_reduced(abb, monkeypatch):
-    monkeypatch.setattr(html_page, "UNPACKED", 1000)
+    monkeypatch.setattr(html_page, "MOST_UNPACKED_BYTES", 1000)
     panel = data_of(html_page.render(view_of(abb, "abbaabbababababb", [])))["panels"][0]
     assert panel["leftOut"] == [LEFT_OUT[Detail.no_registers]]
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from unmask.bench.bench_folder import cached_models
 from unmask.bench.observed_run import NotApplicable
-from unmask.bench.run_checks import SECONDS, Report, function_named, run_checks
+from unmask.bench.run_checks import SECONDS_PER_RUN, Report, function_named, run_checks
 from unmask.errors import UnmaskError
 
 Generate = Callable[..., Any]
@@ -34,7 +34,7 @@ def check_sampler(
     effects: Mapping[str, tuple[Any, Any]] | None = None,
     equal: Mapping[str, Sequence[Any]] | None = None,
     expected_failures: Mapping[str, str] | None = None,
-    seconds: float = SECONDS,
+    seconds: float = SECONDS_PER_RUN,
 ) -> Report:
     """Run the checks on a sampler, and return a report.
 

@@ -8,7 +8,7 @@ from unmask.bench.run_checks import CHECKS, FAILED, MeasuredRun, Report
 from unmask.samplers.line_plot import Point, Series
 from unmask.samplers.report_page import ReportTable, html_report, report_plot
 
-CELL = 16
+CELL_PIXELS = 16
 
 
 def bench_page(report: Report, flags: Sequence[str] = ()) -> str:
@@ -51,18 +51,18 @@ def first_failure(report: Report, flags: Sequence[str]) -> list[str]:
 def step_picture(run: MeasuredRun) -> str:
     """Draw one cell per slot with the number of its pass; later passes are darker."""
     steps = run.step_map or []
-    latest = max((*steps, 1))
+    latest, side = max((*steps, 1)), CELL_PIXELS - 1
     cells = []
     for slot, step in enumerate(steps):
-        x, y = slot % 32 * CELL, slot // 32 * CELL
+        x, y = slot % 32 * CELL_PIXELS, slot // 32 * CELL_PIXELS
         title = f"slot {slot}: " + (f"pass {step}" if step else "not written")
         opacity = round(0.15 + 0.6 * step / latest, 2) if step else 0
         cells.append(
-            f'<g class="c0"><title>{escape(title)}</title><rect x="{x}" y="{y}" width="{CELL - 1}" height="{CELL - 1}" '
+            f'<g class="c0"><title>{escape(title)}</title><rect x="{x}" y="{y}" width="{side}" height="{side}" '
             f'fill="currentColor" fill-opacity="{opacity}" stroke="currentColor"/></g>'
-            f'<text class="mid" x="{x + CELL / 2}" y="{y + CELL - 4}">{step or "–"}</text>'
+            f'<text class="mid" x="{x + CELL_PIXELS / 2}" y="{y + CELL_PIXELS - 4}">{step or "–"}</text>'
         )
-    width, height = min(len(steps), 32) * CELL, -(-len(steps) // 32) * CELL
+    width, height = min(len(steps), 32) * CELL_PIXELS, -(-len(steps) // 32) * CELL_PIXELS
     return (
         f'<svg viewBox="-1 -1 {width + 2} {height + 2}" width="{1.5 * width:g}" role="img" '
         f'aria-label="passes of the slots" xmlns="http://www.w3.org/2000/svg">{"".join(cells)}</svg>'

@@ -21,7 +21,7 @@ from unmask.bench.observed_run import NotApplicable
 from unmask.bench.trial import CheckFailed, Trial, check_call, check_values
 
 REPORT_FORMAT = "unmask-bench-report/1"
-SECONDS = 20.0
+SECONDS_PER_RUN = 20.0
 PASSED, FAILED, EXPECTED, NOT_APPLICABLE = "passed", "failed", "expected failure", "not applicable"
 
 
@@ -139,7 +139,7 @@ def run_checks(
     effects: Mapping[str, tuple[Any, Any]] | None = None,
     equal: Mapping[str, Sequence[Any]] | None = None,
     expected_failures: Mapping[str, str] | None = None,
-    seconds: float = SECONDS,
+    seconds: float = SECONDS_PER_RUN,
     name: str | None = None,
 ) -> Report:
     """Run every check on every model; `seconds` limits each run of the sampler."""

@@ -15,7 +15,7 @@ import numpy as np
 from unmask.bench.adapters import sampler_named
 from unmask.bench.observed_run import NotApplicable, ObservedRun, observe_run
 from unmask.bench.reference_models import model_begin
-from unmask.bench.run_checks import SECONDS
+from unmask.bench.run_checks import SECONDS_PER_RUN
 from unmask.bench.trial import PASSES_PER_SLOT, check_call
 from unmask.errors import UnmaskError
 from unmask.limits import check
@@ -85,7 +85,7 @@ class UserSampler:
                 ),
                 run,
                 most_passes=64 + PASSES_PER_SLOT * max(subject.slots, budget),
-                seconds=SECONDS,
+                seconds=SECONDS_PER_RUN,
             )
         except NotApplicable as why:
             raise UnmaskError(f"{self.label} cannot be run with {budget} steps: {why}") from None

@@ -248,7 +248,7 @@ def _reachable_scores(head: family_form.FamilyHead, ones: set[int], precision: P
 # Rows are vectors over the columns of the family; those of codes are 0, and nothing reads or writes them here.
 
 
-CELLS = 1 << 22
+CELLS_AT_ONCE = 1 << 22
 MOST_CELLS = 1 << 35
 
 HeadContribution = tuple[np.ndarray, np.ndarray]
@@ -326,7 +326,7 @@ class FamilyRows:
         cells = max([self.width, self.out.shape[1], *(mlp.b1.size for mlp in self.mlps)])
         if cells * cases > MOST_CELLS:
             raise Refused(f"{cases:,} cases of {cells:,} numbers exceed the limit of the checker")
-        step = max(16, CELLS // cells)
+        step = max(16, CELLS_AT_ONCE // cells)
         return (slice(first, min(first + step, cases)) for first in range(0, cases, step))
 
 

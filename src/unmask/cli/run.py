@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 # `unmask run DIR -`: answers for many words, one line each, computed in batches of thousands.
 
 
-AT_ONCE = 1 << 16
+WORDS_AT_ONCE = 1 << 16
 
 
 def decide_lines(
@@ -72,7 +72,7 @@ def decide_lines(
         lines, answered = _text_lines(decided) if outputs is None else _json_lines(decided, outputs, share)
         say_lines(lines)
         code = code if answered and not decided.errors else 2
-        size = max(size, AT_ONCE) if decided.by == "tables" else size
+        size = max(size, WORDS_AT_ONCE) if decided.by == "tables" else size
     return code
 
 
@@ -126,7 +126,7 @@ def _json_lines(decided: "Decided", outputs: int, seconds: float) -> tuple[list[
 # Read standard input line by line, without storing lines that are longer than any word of the model.
 
 
-PIECE = 1 << 16
+CHARACTERS_AT_ONCE = 1 << 16
 BLANKS = 1 << 12  # characters beyond the symbols of a word that may separate them
 
 
@@ -144,7 +144,7 @@ def lines_of(stream: TextIO, model: "Model") -> Iterator[str | UnmaskError]:
             yield line.removesuffix("\n")
             continue
         size = len(line)
-        while not line.endswith("\n") and (line := _read_at_most(stream, PIECE)):
+        while not line.endswith("\n") and (line := _read_at_most(stream, CHARACTERS_AT_ONCE)):
             size += len(line) - line.endswith("\n")
         yield WordError(
             f"the line has {size:,} characters, but the model reads words of length {model.length}; shorten it"

@@ -202,7 +202,7 @@ def _lay_out(transformer: Transformer) -> KernelWeights:
 
 SOURCE = Path(__file__).with_name("kernel.c")
 FLAGS = ("-O2", "-shared", "-fPIC")
-SECONDS = 120
+COMPILER_SECONDS = 120  # limit for the C compiler
 
 
 @cache
@@ -229,7 +229,7 @@ def _library_path(compiler: str) -> Path:
         with tempfile.TemporaryDirectory(dir=folder) as build_folder:
             library = Path(build_folder) / target.name
             command = [compiler, *FLAGS, str(SOURCE), "-o", str(library)]
-            subprocess.run(command, check=True, timeout=SECONDS, stdin=subprocess.DEVNULL, capture_output=True)
+            subprocess.run(command, check=True, timeout=COMPILER_SECONDS, stdin=subprocess.DEVNULL, capture_output=True)
             library.replace(target)
     return target
 
@@ -266,7 +266,7 @@ def _temporary_folder() -> Path:
 
 DONE, SCANNED = 0, 1
 FIRST_BUDGET = 1 << 12
-SAMPLED = 512
+SAMPLED_KEYS = 512  # keys from which the bits are learned
 ROWS_AT_ONCE = 1 << 12  # the kernel cannot be interrupted
 
 
@@ -331,7 +331,7 @@ class _ChainRows:
     def _learn(self, rows: int) -> None:
         """Learn codes of all heads from the first rows."""
         recent = np.arange(max(0, rows - RECENT), rows) % RECENT
-        sample = np.unique(np.linspace(0, rows - 1, min(rows, SAMPLED)).astype(np.int64))
+        sample = np.unique(np.linspace(0, rows - 1, min(rows, SAMPLED_KEYS)).astype(np.int64))
         codes = self._codes
         for h, head in enumerate(self._heads):
             learned = head.learn(self._stored["queries"][h][recent].T, self._stored["keys"][h][sample].T)

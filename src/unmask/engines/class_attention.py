@@ -135,7 +135,7 @@ def _concatenated(arrays: Iterable[np.ndarray]) -> np.ndarray:
 
 
 Pair = tuple[int, int]
-REMEMBERED = 256
+CACHED_EXCLUSIONS = 256
 SIGNS = (-1, 0, 1)
 
 
@@ -178,7 +178,7 @@ class SignValues:
         return [(a * s, b * t) for i, (s, t) in enumerate(product(SIGNS, SIGNS)) if self.pairs[j] >> i & 1]
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_EXCLUSIONS)
 def exclusive_signs(query: SignValues, key: SignValues, sort: tuple[int, ...], compact: Compact) -> tuple[int, ...]:
     """Return the columns of signs in which opposite rows have no weight on each other.
 
@@ -222,7 +222,7 @@ def _all_products(queries: list[Pair], keys: list[Pair], compact: Compact) -> np
 # Keys that are equal in all columns of a score from some column on, for queries that have forgotten the earlier ones.
 
 
-KEPT = 2
+CACHED_CLASSES = 2
 
 
 class KeyClasses:
@@ -296,7 +296,7 @@ class Keys:
     def classes(self, column: int) -> KeyClasses:
         """Return the classes of keys that are equal from this column on."""
         if column not in self._classes:
-            if len(self._classes) == KEPT:
+            if len(self._classes) == CACHED_CLASSES:
                 del self._classes[next(iter(self._classes))]
             remembered = np.unique(self._key_rows[column:])
             self._classes[column] = KeyClasses(self._K, remembered, self._rows, self.grid)

@@ -41,7 +41,7 @@ def fast_footprint(transformer: Transformer, batch: int, *, watched: bool = Fals
     if rows >= head_attention.CLASSED_KEYS and batch * rows <= head_attention.CLASSED_ROWS:
         temporary += CLASSES + max((head.class_bytes(narrow, wide) for head in sizes.heads), default=0)
         retained += sum(head.retained_class_bytes(narrow) for head in sizes.heads)
-        blocks += run_sums.AT_ONCE * 8 * 8
+        blocks += run_sums.TERMS_AT_ONCE * 8 * 8
     pairs = batch * rows * rows if watched else 0
     hidden = max(1 << 20, 16 * sizes.hidden) * (2 * narrow + 4 * wide) if sizes.hidden else 0
     return Footprint(
@@ -95,7 +95,7 @@ class _HeadSizes:
 
     def retained_class_bytes(self, narrow: int) -> int:
         """Return the bytes per row of the classes of keys and their index."""
-        return class_attention.KEPT * (narrow * self.scores + 11 * 8)
+        return class_attention.CACHED_CLASSES * (narrow * self.scores + 11 * 8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ class _Sizes:
             [_HeadSizes.of(head) for layer in transformer.layers for head in layer.heads],
             store,
             max((layer.mlp.w1.shape[1] for layer in transformer.layers), default=0),
-            any(_most_entries(matrix) > prepared_weights.HEAVY for matrix in matrices),
+            any(_most_entries(matrix) > prepared_weights.HEAVY_FAN_IN for matrix in matrices),
             PER_ENTRY * scored + sum(PER_ENTRY * m.nonzeros + PER_COLUMN * sum(m.shape) for m in matrices),
         )
 

@@ -19,7 +19,8 @@ from unmask.weights.transformer import Head, Layer, Mlp, Transformer
 Span = np.ndarray | slice
 """A set of rows: sorted numbers, or a slice if they are consecutive."""
 
-FEW = 256
+FEW_ROWS = 256
+"""Up to this number of rows, `gather` and `scatter` index all columns at once: this is faster."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def gather(x: np.ndarray, columns: np.ndarray, where: Span) -> np.ndarray:
     """Return a copy of x at some columns and rows."""
     if isinstance(where, slice):
         return x[:, where][columns]
-    if where.size <= FEW:
+    if where.size <= FEW_ROWS:
         return x[columns[:, None], where]
     result = np.empty((columns.size, where.size), dtype=x.dtype)
     for i, column in enumerate(columns.tolist()):
@@ -90,7 +91,7 @@ def scatter(x: np.ndarray, columns: np.ndarray, where: Span, values: np.ndarray)
     """Set x at some columns and rows to the values."""
     if isinstance(where, slice):
         x[columns, where] = values
-    elif where.size <= FEW:
+    elif where.size <= FEW_ROWS:
         x[columns[:, None], where] = values
     else:
         for i, column in enumerate(columns.tolist()):
@@ -104,7 +105,7 @@ def scatter(x: np.ndarray, columns: np.ndarray, where: Span, values: np.ndarray)
 # rounds; they are summed together instead, in blocks padded with zero terms.
 
 
-HEAVY = 12
+HEAVY_FAN_IN = 12  # columns with more entries are summed in blocks
 TERMS_AT_ONCE = 1 << 21
 
 
@@ -135,7 +136,7 @@ class SparseProduct:
         self._value = matrix.value[order].astype(compact.wide)
         self._start = np.concatenate([[0], np.cumsum(fan_in)])[by_fan_in]
         self._fan_in = fan_in[by_fan_in]
-        self._heavy = int(np.count_nonzero(fan_in > HEAVY))
+        self._heavy = int(np.count_nonzero(fan_in > HEAVY_FAN_IN))
         self._blocks = [self._block(first, last) for first, last in _equal_runs(self._fan_in[: self._heavy])]
         light = self._fan_in[self._heavy :]
         self._rounds = [

@@ -51,7 +51,7 @@ def _hash(arrays: tuple[np.ndarray, ...]) -> np.ndarray:
 # not ±c are *irregular*.
 
 
-SAMPLED = 256
+SAMPLED_VALUES = 256
 CODES_AT_ONCE = 1 << 14
 
 
@@ -102,7 +102,7 @@ def find_bits(Q: np.ndarray, K: np.ndarray, places: tuple[np.ndarray, np.ndarray
 def _usual_magnitude(x: np.ndarray) -> int:
     """Return c > 0 if nearly all values are ±c, else 0."""
     magnitude = np.abs(x)
-    sample = magnitude[:: max(1, x.size // SAMPLED)]
+    sample = magnitude[:: max(1, x.size // SAMPLED_VALUES)]
     usual = int(np.bincount(sample.astype(np.int64)).argmax()) if x.size else 0
     return usual if np.count_nonzero(magnitude == usual) >= x.size - x.size // 8 else 0
 

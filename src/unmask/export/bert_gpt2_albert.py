@@ -41,7 +41,7 @@ from unmask.export.stock_architecture import EPSILON, GAIN, NEVER, ZERO, StockTr
 from unmask.export.tokenizer import TokenNames
 from unmask.weights.model import Model
 
-OFF = 2.0**-22
+MEAN_ERROR = 2.0**-22  # relative to the largest number of the row
 NamedArrays = dict[str, np.ndarray]
 
 
@@ -239,7 +239,7 @@ def bert_passes(tensors: NamedArrays, config: dict[str, Any], dtype: Dtype = "fl
 
 def layer_norm(x: np.ndarray, gain: np.ndarray, bias: np.ndarray, epsilon: float) -> np.ndarray:
     """Return (x - mean)/√(variance + ε)·gain + bias, with an error in the mean that another kernel may also have."""
-    mean = x.mean(axis=-1, keepdims=True) + FLOAT(OFF) * np.abs(x).max(axis=-1, keepdims=True)
+    mean = x.mean(axis=-1, keepdims=True) + FLOAT(MEAN_ERROR) * np.abs(x).max(axis=-1, keepdims=True)
     centred = x - mean
     variance = np.square(centred).mean(axis=-1, keepdims=True)
     return centred / np.sqrt(variance + FLOAT(epsilon)) * gain + bias

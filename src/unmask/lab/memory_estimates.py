@@ -49,7 +49,7 @@ def view_memory(shape: Shape, symbols: int, rows: int, passes: int) -> int:
 # torch         its own memory at the first training step
 
 
-TORCH = 32 << 20
+TORCH_BYTES = 32 << 20
 
 
 def training_memory(config: Config, task: LabTask) -> int:
@@ -63,4 +63,5 @@ def training_memory(config: Config, task: LabTask) -> int:
     activations = config.batch * rows * (rounds * (shape.layers * per_layer + 3 * read_outs) + once)
     canvases = 7 * config.batch * (steps + 1) * rows  # three times in numbers of eight bytes, while they become tokens
     evaluation = evaluated_at_once(shape, symbols, rows) * pass_memory(shape, symbols, rows)
-    return TORCH + NUMBER * (4 * weights_of(shape, symbols, fetches) + places + activations + canvases) + evaluation
+    numbers = 4 * weights_of(shape, symbols, fetches) + places + activations + canvases
+    return TORCH_BYTES + NUMBER * numbers + evaluation

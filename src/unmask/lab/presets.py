@@ -396,7 +396,7 @@ def run_preset(name: str) -> Config:
 # A program file is executed only if the user names it: as the PROBLEM, or by --program with a config.
 
 
-LENGTH = 16
+DEFAULT_LENGTH = 16
 
 
 def named_run(
@@ -450,6 +450,6 @@ def _with(config: Config, program: ProgramProblem) -> Config:
 
 def _run_of(problem: str, length: int | None, framework: str) -> Config:
     run = {"problem": problem, "framework": framework, "steps": STEPS, "cpu_seconds": SECONDS}
-    run["length"] = LENGTH if length is None else length
+    run["length"] = DEFAULT_LENGTH if length is None else length
     shape = msgspec.to_builtins(Shape(aux=framework != "direct"))
     return run_config_of({**run, "shape": shape}, name="the run")

@@ -51,7 +51,7 @@ from unmask.problems.program_problems import ProgramProblem
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # of <malloc.h>
 LARGEST_INT = 2**31 - 1
 LARGEST_THRESHOLD = 1 << 25  # the largest value that the C library accepts
-PAD = 1 << 26
+HEAP_GROWTH = 1 << 26  # bytes
 
 
 def keep_freed_memory() -> None:
@@ -60,7 +60,8 @@ def keep_freed_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, TypeError, AttributeError):
         return
-    for setting, value in ((M_MMAP_THRESHOLD, LARGEST_THRESHOLD), (M_TRIM_THRESHOLD, LARGEST_INT), (M_TOP_PAD, PAD)):
+    settings = {M_MMAP_THRESHOLD: LARGEST_THRESHOLD, M_TRIM_THRESHOLD: LARGEST_INT, M_TOP_PAD: HEAP_GROWTH}
+    for setting, value in settings.items():
         mallopt(ctypes.c_int(setting), ctypes.c_int(value))
 
 

@@ -128,7 +128,7 @@ class Compact:
 # the terms are composed (see above), once for every prefix of every segment, in ⌈log2 n⌉ rounds.
 
 
-AT_ONCE = 1 << 18
+TERMS_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,7 @@ class Runs:
 def run_sums(terms: np.ndarray, runs: Runs, compact: Compact) -> np.ndarray:
     """Return SUM of every row of [columns, terms] over the runs of every sum: [columns, sums], in the narrow type."""
     result = np.empty((len(terms), runs.heads.size), dtype=compact.narrow)
-    step = max(1, AT_ONCE // max(1, terms.shape[1], runs.begin.size))
+    step = max(1, TERMS_AT_ONCE // max(1, terms.shape[1], runs.begin.size))
     for first in range(0, len(terms), step):
         chunk = terms[first : first + step]
         sums = _plain_sums(chunk, runs)

@@ -19,7 +19,7 @@ from unmask.verification.words.references import answer_count
 from unmask.weights.kinds import DIFFUSION, Kind
 from unmask.weights.model import Model
 
-DRAWN = 12
+DRAWN_WORDS = 12
 SUGGESTED_LENGTHS = range(1, 17)
 """Lengths that are tried if no word of the current length has an answer."""
 
@@ -39,7 +39,7 @@ def answer_words(subject: RequestedProblem) -> dict[str, Any]:
 
 def _words_with_answers(subject: RequestedProblem, length: int) -> list[tuple[str, Outcome]]:
     """Return (word, correct answer) for words that can be typed, those with characters of the problem string first."""
-    words = subject.some_words(DRAWN, length) if subject.problem.has_length(length) else []
+    words = subject.some_words(DRAWN_WORDS, length) if subject.problem.has_length(length) else []
     words += [_backwards(word) for word in words]  # reordering the letters often changes the answer
     typed = set(subject.question.problem)
     answered = []
@@ -222,7 +222,7 @@ def sampler_rows(model: Model, words: list[str], per_pass: int) -> list[dict[str
     return rows
 
 
-SEEDS = 12
+PLANNER_SEEDS = 12  # runs of the random planner
 PLANNER_WORDS = 12
 SECONDS_PER_PLANNER = 2.5  # time limit of each planner in seconds; the runs finished by then are used
 
@@ -290,7 +290,7 @@ def _samplers(
 
 def _planner_runs(planner: str, word: str, words: list[str]) -> Iterator[tuple[str, int]]:
     """Yield (word, seed), alternating the requested word with others; only a planner that draws needs many seeds."""
-    seeds = range(SEEDS if planner == "uniform" else 1)
+    seeds = range(PLANNER_SEEDS if planner == "uniform" else 1)
     for seed, other in zip_longest(seeds, words):
         if seed is not None:
             yield word, seed

@@ -188,7 +188,7 @@ def bound_growth(bound: Callable[[SourceSize], Price], source: SourceSize) -> Bo
     )
 
 
-DIGITS = 4
+DECIMALS = 4
 
 
 @dataclass(frozen=True)
@@ -233,8 +233,8 @@ class LawDistance:
 
 def rounded_up(x: Fraction) -> str:
     """Return a number of [0, 1] rounded up to four digits."""
-    digits = -(-x * 10**DIGITS // 1)
-    return f"{digits // 10**DIGITS}.{digits % 10**DIGITS:0{DIGITS}}"
+    digits = -(-x * 10**DECIMALS // 1)
+    return f"{digits // 10**DECIMALS}.{digits % 10**DECIMALS:0{DECIMALS}}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """View → a self-contained HTML page, plain text, or a frame for a notebook.
 
-    render(view) = template + style + script + data,      at most PAGE bytes
+    render(view) = template + style + script + data,      at most MOST_PAGE_BYTES
 
 Everything that comes from a user or a model folder is data: JSON in a script element that is never run, with every
 `<` and `&` written as an escape, or text with its markup escaped. The page's policy forbids every request.
@@ -59,8 +59,8 @@ def cell_text(text: str) -> str:
     return "◌" + visible(text) if text and unicodedata.category(text[0]).startswith("M") else visible(text)
 
 
-PAGE = 1_900_000
-UNPACKED = 64_000_000
+MOST_PAGE_BYTES = 1_900_000
+MOST_UNPACKED_BYTES = 64_000_000  # of all panels, in the memory of the browser
 SCRIPTS = ("data.js", "layout.js", "grid.js", "lines.js", "details.js", "clock.js", "start.js")
 
 
@@ -82,12 +82,12 @@ class View:
         return cell_text(f"{self.problem or 'a model'} on {self.word or 'the empty word'}")
 
 
-def render(view: View, *, at_most: int = PAGE) -> str:
+def render(view: View, *, at_most: int = MOST_PAGE_BYTES) -> str:
     """Return the page. Details that do not fit are left out, from the largest run first, and the page lists them."""
     static = Template(_asset("viewer.html")).substitute
     fixed = {"style": _asset("viewer.css"), "script": "\n".join(_asset(name) for name in SCRIPTS)}
     fixed |= {f"{name}_hash": _policy_hash(text) for name, text in fixed.items()}
-    panels = [_fitted_to_memory(panel, UNPACKED // len(view.panels)) for panel in view.panels]
+    panels = [_fitted_to_memory(panel, MOST_UNPACKED_BYTES // len(view.panels)) for panel in view.panels]
     documents = [safe_json(panel.to_json()) for panel in panels]
     while True:
         page = static(
@@ -127,7 +127,7 @@ def _asset(name: str) -> str:
     return (files("unmask.viewer") / "assets" / name).read_text(encoding="utf-8")
 
 
-HEIGHT = 640
+FRAME_HEIGHT = 640  # pixels
 UNRECORDED = (
     "This run was not recorded. run_word(model, word, record=True) also stores what every slot read and contained."
 )
@@ -139,5 +139,5 @@ def html_frame(trace: Trace) -> str:
     page = render(View("", trace.text, (Panel.of_trace(trace),), remarks))
     return (
         f'<iframe srcdoc="{escape(page)}" title="{escape(str(trace))}" sandbox="allow-scripts" '
-        f'style="width:100%;height:{HEIGHT}px;border:0" loading="lazy"></iframe>'
+        f'style="width:100%;height:{FRAME_HEIGHT}px;border:0" loading="lazy"></iframe>'
     )

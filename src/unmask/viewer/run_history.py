@@ -240,7 +240,7 @@ def _is_filled(history: RunHistory, line: int, source: int) -> bool:
     return source < history.first_slot or history.tokens[line - 1, source] not in (NOTHING, history.mask)
 
 
-GAP = 0.9
+LARGEST_GAP = 0.9  # between positions, in cells
 
 
 def positions_over_input(history: RunHistory, edges: Sequence[Edge]) -> dict[tuple[int, int], float]:
@@ -272,7 +272,7 @@ def _spread(wished: list[float], width: int) -> list[float]:
     """Return the nearest positions that keep the order and a gap, within the width of the input if they fit."""
     if not wished:
         return []
-    gap = min(GAP, (width - 1) / max(1, len(wished) - 1))
+    gap = min(LARGEST_GAP, (width - 1) / max(1, len(wished) - 1))
     forward, backward = list(wished), list(wished)
     for i in range(1, len(wished)):
         forward[i] = max(forward[i], forward[i - 1] + gap)

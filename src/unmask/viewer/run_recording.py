@@ -24,7 +24,7 @@ Logits = Callable[[str, np.ndarray], np.ndarray]
 
 MOST_WEIGHTS = 4_000_000
 MOST_REGISTERS = 200_000_000
-TOP = 5
+SHOWN_LOGITS = 5  # the largest of a row
 _NAME = re.compile(
     r"(?:steps\.(\d+)|(initial)|(final))\.(\w+)\.(embed|layers\.\d+)(?:\.residual|\.heads\.(\d+)\.weights)?"
 )
@@ -154,6 +154,6 @@ class Recording:
         if transformer != "planner":
             if self.mask is not None:
                 symbols, values = np.delete(symbols, self.mask, axis=1), np.delete(values, self.mask, axis=1)
-            order = np.argsort(-values, axis=1, kind="stable")[:, :TOP]
+            order = np.argsort(-values, axis=1, kind="stable")[:, :SHOWN_LOGITS]
             symbols, values = np.take_along_axis(symbols, order, 1), np.take_along_axis(values, order, 1)
         return RankedOutputs(deciding, symbols, values)

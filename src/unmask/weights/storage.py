@@ -21,7 +21,7 @@ CONFIG = "config.json"
 SUMS = "SHA256SUMS"
 """The file that lists the files of `save` with their digests. It is not needed to read a model."""
 SUMS_HEADING = "# unmask replaces this folder only if it holds these files, unchanged, and no others\n"
-LARGEST_SUMS = 1 << 16
+LARGEST_SUMS_FILE = 1 << 16
 
 
 def save(model: Model, folder: str | os.PathLike[str]) -> Path:
@@ -192,7 +192,7 @@ def _has_digest(path: Path, digest: str | None) -> bool:
 
 def _is_small_file(path: Path) -> bool:
     status = path.lstat()
-    return stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST_SUMS
+    return stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST_SUMS_FILE
 
 
 def _with_sums(files: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:

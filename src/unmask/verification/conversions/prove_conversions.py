@@ -34,7 +34,7 @@ from unmask.weights.kinds import Kind
 from unmask.weights.model import Model
 
 LAYERS = (LayerShape((2, 1), 2), LayerShape((1,), 3))
-SEEDS = 60
+TRIED_SEEDS = 60
 LONGEST_TRIED = 40
 SAMPLE = (
     SourceSizes(0, True, 1, 1),
@@ -172,7 +172,7 @@ def prove_every_source(
 def _sizes_to_try(theorem: Theorem, shape: SourceShape, suspects: tuple[int, ...]) -> Iterator[tuple[int, SourceSizes]]:
     """Yield (seed, small sizes); lengths that the solver named come first."""
     lengths = tuple(dict.fromkeys((*(s for s in suspects if 0 <= s <= LONGEST_TRIED), 1, 2, 3, 0, 5)))
-    for seed in range(SEEDS):
+    for seed in range(TRIED_SEEDS):
         length = lengths[seed % len(lengths)]
         sizes = SourceSizes(length, seed % 4 == 3, 1 + seed % 4, 1 + seed % 3)
         yield from ((seed, feasible) for feasible in _feasible_sizes(theorem, shape, (sizes,)))

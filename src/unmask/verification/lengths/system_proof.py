@@ -51,7 +51,7 @@ from unmask.verification.lengths.system_slots import (
 # at least 2m - 1 is twice that of m. If k is larger, it is later because ⌈log2 m⌉ is not larger.
 
 
-LENGTHS = 5
+FITTED_LENGTHS = 5  # lengths from which ranks are guessed
 MOST_READS = 3000
 LARGEST_COEFFICIENT = 8
 """The largest absolute value of a coefficient, and the largest level, in the ranks that are tried."""
@@ -96,7 +96,7 @@ class Ranks:
 
 def find_ranks(system: System, steps: Expression, least: int, arithmetic: Arithmetic) -> Ranks | None:
     """Return ranks that satisfy the conditions at a few lengths, or None."""
-    unfoldings = [Unfolding(system, least + k) for k in range(LENGTHS)]
+    unfoldings = [Unfolding(system, least + k) for k in range(FITTED_LENGTHS)]
     expressions = (constant(1), N, *bounds_of(system.groups))
     for halves in (False, True):
         ranks = _solved(system, steps, unfoldings, expressions, arithmetic.z3, halves=halves)

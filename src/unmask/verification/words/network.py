@@ -106,7 +106,7 @@ def _distinct_by_dictionary(columns: np.ndarray) -> Partition:
 
 MOST_ASSIGNMENTS = 1 << 18
 FEW_ASSIGNMENTS = 64
-DEEPEST = 8
+DEEPEST = 8  # levels of parents that are followed to find dependent variables
 FEW_VARIABLES = 12
 
 
