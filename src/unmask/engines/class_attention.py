@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 
 from unmask.engines.prepared_weights import RowGrid
-from unmask.engines.visible_keys import CodeIndex, Places, ValueRange, distinct_by_hash, equal_score_prefix
+from unmask.engines.visible_keys import CodeIndex, Places, ValueRange, distinct_by_hash, score_prefix
 from unmask.limits import check
 from unmask.numerics.compact import Compact, Runs, run_sums
 
@@ -310,7 +310,7 @@ def group_by_kind(kind: np.ndarray, kinds: int) -> tuple[np.ndarray, np.ndarray]
 
 # ClassAttention: the rows of a head, computed by the classes of keys that they see.
 #
-#     queries   that have forgotten their differences, or are equal, are one query       (`equal_score_prefix`)
+#     queries   that have forgotten their differences, or are equal, are one query       (`score_prefix`)
 #     keys      that are equal in all columns that such queries remember are one class   (`KeyClasses`)
 #     pairs     (query, class) that no sign excludes have one score for the whole class  (`SignIndex`)
 #
@@ -415,7 +415,7 @@ class ClassAttention:
         self, Q: np.ndarray, word: np.ndarray, range_: ValueRange, keys: Keys
     ) -> Iterator[tuple[_QueryGroup, np.ndarray]]:
         """Yield queries of one profile that have forgotten the same columns, with the signs proved to exclude."""
-        since, score = equal_score_prefix(Q, self._places, range_, self._compact)
+        since, score = score_prefix(Q, self._places, range_, self._compact)
         profiles = _profiles(Q)
         for profile in range(int(profiles.max(initial=-1)) + 1):
             in_profile = profiles == profile

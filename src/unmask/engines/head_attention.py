@@ -14,7 +14,7 @@ from unmask.engines.visible_keys import (
     Steps,
     ValueRange,
     distinct_by_hash,
-    equal_score_prefix,
+    score_prefix,
 )
 from unmask.limits import check
 from unmask.numerics.compact import Compact
@@ -277,7 +277,7 @@ class HeadAttention:
         """Return (representatives, index of each row's): rows of a word with equal effective queries share one."""
         places = self._operands.places
         Q = np.take(self._operands.Q, outputs.rows, axis=1)
-        since, score = equal_score_prefix(Q, places, outputs.key_range, self._compact)
+        since, score = score_prefix(Q, places, outputs.key_range, self._compact)
         columns = np.where(np.arange(places[0].size)[:, None] >= since, Q[places[0]], self._compact.narrow.type(0))
         return distinct_by_hash(np.vstack([outputs.grid.word(outputs.rows), since, score]), columns)
 

@@ -301,13 +301,11 @@ class _Bounds:
         return lambda Q: self.of_queries(Q)[deciding].all(axis=0)
 
 
-def equal_score_prefix(
-    Q: np.ndarray, places: Places, keys: ValueRange, compact: Compact
-) -> tuple[np.ndarray, np.ndarray]:
+def score_prefix(Q: np.ndarray, places: Places, keys: ValueRange, compact: Compact) -> tuple[np.ndarray, np.ndarray]:
     """Return (column, score) of every query: before this column, all keys have this same score."""
     step = max(1, BOUNDS_AT_ONCE // max(1, places[0].size))
     if Q.shape[1] > step:
-        chunks = [equal_score_prefix(Q[:, i : i + step], places, keys, compact) for i in range(0, Q.shape[1], step)]
+        chunks = [score_prefix(Q[:, i : i + step], places, keys, compact) for i in range(0, Q.shape[1], step)]
         since, score = (np.concatenate(chunk) for chunk in zip(*chunks, strict=True))
         return since, score
     since, score = (np.zeros(Q.shape[1], dtype=np.int64) for _ in range(2))
