@@ -117,14 +117,14 @@ class Pass:
 
     def decided(self, off: frozenset[Node]) -> list[np.ndarray]:
         """Return the decisions of every word with these nodes off."""
-        return [variants(self.bert, canvas, [off])[0] for canvas in self.canvases]
+        return [decisions_without(self.bert, canvas, [off])[0] for canvas in self.canvases]
 
     def changed(self, sets: list[frozenset[Node]], expected: list[np.ndarray]) -> np.ndarray:
         """Return which of these sets change a decision of some word when their nodes are off."""
         changes = np.zeros(len(sets), dtype=bool)
         for canvas, target in zip(self.canvases, expected, strict=True):
             if sets:
-                changes |= (variants(self.bert, canvas, sets) != target).any(axis=1)
+                changes |= (decisions_without(self.bert, canvas, sets) != target).any(axis=1)
         return changes
 
     def is_enough(self, nodes: set[Node], switchable: frozenset[Node]) -> bool:
@@ -211,7 +211,7 @@ def pass_decisions(run: Recorded, canvas: PassCanvas) -> np.ndarray:
     return run.decided[:, canvas.rows]
 
 
-def variants(bert: AblatedBert, canvas: PassCanvas, off: list[frozenset[Node]]) -> np.ndarray:
+def decisions_without(bert: AblatedBert, canvas: PassCanvas, off: list[frozenset[Node]]) -> np.ndarray:
     """Return the decisions with each of these sets of nodes off."""
     decisions = []
     for start in range(0, len(off), VARIANTS_AT_ONCE):

@@ -17,7 +17,7 @@ import numpy as np
 from unmask.errors import ProblemError, UnmaskError, shortened
 from unmask.lab.program_layout import ProgramSlots
 from unmask.lab.task_layouts import MASK, PAD, ChainLayout, DirectLayout, LoopLayout, ScanLayout, TaskLayout, TreeLayout
-from unmask.lab.task_sources import Algebra, ProgramSource, TaskSource, algebra_of, unlike
+from unmask.lab.task_sources import Algebra, ProgramSource, TaskSource, algebra_of, unused_name
 from unmask.problems.program_problems import ProgramProblem
 
 FRAMEWORKS: dict[str, Callable[..., TaskLayout]] = {
@@ -86,7 +86,7 @@ class LabTask:
         """Return the names of all tokens; mask and pad get names that no symbol has."""
         names = self.source.names
         for name in ("m", "□"):
-            names = (*names, unlike(name, names))
+            names = (*names, unused_name(name, names))
         return names
 
     @property

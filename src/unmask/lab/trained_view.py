@@ -10,7 +10,7 @@ from torch import Tensor
 
 from unmask.errors import WordError, shortened
 from unmask.lab.memory_estimates import view_memory
-from unmask.lab.task_sources import ProgramSource, unlike
+from unmask.lab.task_sources import ProgramSource, unused_name
 from unmask.lab.trained_model import NetworkMedium, Trained
 from unmask.lab.trained_network import Watch
 from unmask.lab.trained_sampling import TrainedPredictor
@@ -89,7 +89,7 @@ def _sampled(trained: Trained, tokens: np.ndarray, name: str) -> Trace:
 
 
 def _trace(trained: Trained, tokens: np.ndarray, steps: list[Any], taken: int) -> Trace:
-    accept, reject = (unlike(name, trained.vocabulary) for name in ("1", "0"))
+    accept, reject = (unused_name(name, trained.vocabulary) for name in ("1", "0"))
     return Trace(
         kind=trained.kind,
         length=trained.length,

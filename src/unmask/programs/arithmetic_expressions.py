@@ -32,7 +32,7 @@ import numpy as np
 
 from unmask.expressions import constant, n
 from unmask.problems.expression_problems import ExpressionProblem
-from unmask.problems.expression_shapes import PUNCTUATION, ExpressionShape, applied
+from unmask.problems.expression_shapes import PUNCTUATION, ExpressionShape, apply_operator
 from unmask.programs.gadgets.attention import clear, hide, itself, lookup
 from unmask.programs.gadgets.mlp import conjunction
 from unmask.programs.gadgets.whole_layers import everywhere
@@ -228,7 +228,7 @@ def expression_symbols(problem: ExpressionProblem, roles: tuple[str, ...], *, co
     for symbol, left, right in _operations(problem):
         x, y = left.repeat(right.size), np.tile(right, left.size)
         operator = np.full(x.size, marks[symbol])
-        parts.append(np.stack([tokens_of(x), operator, tokens_of(y), tokens_of(applied(symbol, x, y))]))
+        parts.append(np.stack([tokens_of(x), operator, tokens_of(y), tokens_of(apply_operator(symbol, x, y))]))
     operations = Operations(*np.unique(np.concatenate(parts, axis=1), axis=1))
     marked = np.array(sorted(marks.values()) if copies else np.unique(operations.operator))
     fetched = np.unique(np.concatenate([marked, *map(tokens_of, problem.values[:-1])]))

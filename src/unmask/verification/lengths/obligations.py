@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from unmask.errors import UnmaskError
 from unmask.expressions import Expression, fold
-from unmask.limits import check, current
+from unmask.limits import check, current_budget
 from unmask.verification.verdict import Obligation
 
 
@@ -328,7 +328,7 @@ class Arithmetic:
     def _answer(self, solver: Any) -> Any:
         """Return the solver's answer within the time limit; it runs in a thread, so that it can be interrupted."""
         check()
-        deadline = current().deadline
+        deadline = current_budget().deadline
         solver.set("timeout", PATIENCE if deadline is None else max(1, min(PATIENCE, _milliseconds_left(deadline))))
         solver.set("ctrl_c", False)  # otherwise the solver would handle the signal itself and continue
         with ThreadPoolExecutor(1) as pool:

@@ -394,7 +394,7 @@ class _Attempt:
 # Verdict about every N → a page: the statement, every obligation with its method and result, and the assumptions.
 
 
-def report(answer: Verdict, seconds: float, *, html: bool) -> str:
+def proof_page(answer: Verdict, seconds: float, *, html: bool) -> str:
     """Return the page as HTML or Markdown."""
     assert answer.record is not None
     return "\n".join((_html if html else _markdown)(answer, answer.record, seconds)) + "\n"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unmask.engines.prepared_weights import PreparedMlp, SparseProduct
-from unmask.engines.visible_keys import distinct
+from unmask.engines.visible_keys import distinct_by_hash
 from unmask.errors import TooLarge
 from unmask.limits import check
 from unmask.numerics.arithmetic import Precision
@@ -158,7 +158,7 @@ class RowVectors:
         read = [later.mlp.w1.row for later in self._layers[layer + 1 :]]
         live = np.unique(np.concatenate([*read, self.transformer.out.column]))
         live = live[rows[live].min(axis=1) != rows[live].max(axis=1)]
-        first, which = distinct(rows[live])
+        first, which = distinct_by_hash(rows[live])
         return rows[:, first], which
 
     def check_single_pass(self, heads: int) -> None:
