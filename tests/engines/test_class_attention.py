@@ -70,7 +70,7 @@ LIMITS = {
     "one weight": (class_attention, "MOST_WEIGHTS", 1),
     "one mask": (signs, "MOST_MASKS", 1),
     "few bits": (key_classes, "MOST_BITS", 3),
-    "a hash that tells nothing": (visible_keys, "FACTOR", np.uint64(0)),
+    "a hash that tells nothing": (visible_keys, "HASH_FACTOR", np.uint64(0)),
     "few terms at once": (compact, "TERMS_AT_ONCE", 1),
 }
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from unmask.numerics.compact import Compact
 
-FACTOR = np.uint64(0x9E3779B97F4A7C15)
+HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 def distinct_by_hash(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -34,11 +34,11 @@ def distinct_by_hash(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _hash(arrays: tuple[np.ndarray, ...]) -> np.ndarray:
-    """Return Σ x_i·FACTOR^i modulo 2^64 of every column."""
+    """Return Σ x_i·HASH_FACTOR^i modulo 2^64 of every column."""
     total = np.zeros(arrays[0].shape[1], dtype=np.uint64)
     for array in arrays:
         for row in array:
-            total *= FACTOR
+            total *= HASH_FACTOR
             total += row.astype(np.int64).view(np.uint64)
     return total
 

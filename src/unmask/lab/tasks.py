@@ -34,7 +34,7 @@ OF_PROGRAMS: dict[str, Callable[[ProgramSource, int], TaskLayout]] = {
 }
 PROGRAM = "program:"
 FACTORS = 2  # factors of a step; a chain and a scan may have more
-WIDER = ("cot", "scan")
+KINDS_WITH_WIDE_STEPS = ("cot", "scan")
 LONGEST_WORD = 1024
 
 
@@ -151,8 +151,10 @@ class LabTask:
 def layout_of_task(framework: str, length: int, factors: int) -> TaskLayout:
     if factors == FACTORS:
         return FRAMEWORKS[framework](length)
-    if framework not in WIDER:
-        raise UnmaskError(f"a step of {framework} multiplies two factors, not {factors}; use {' or '.join(WIDER)}")
+    if framework not in KINDS_WITH_WIDE_STEPS:
+        raise UnmaskError(
+            f"a step of {framework} multiplies two factors, not {factors}; use {' or '.join(KINDS_WITH_WIDE_STEPS)}"
+        )
     return FRAMEWORKS[framework](length, factors)
 
 

@@ -24,7 +24,7 @@ from unmask.errors import UnmaskError
 from unmask.playground import request_limits
 
 LONGEST_LINE = 16 << 20
-STALE = 200
+QUESTIONS_PER_WORKER = 200  # then a new process replaces the worker
 """The number of answers after which a worker is replaced, so that its caches cannot grow forever."""
 KILLED_BY_OTHERS = (-signal.SIGKILL, -signal.SIGTERM)
 """Ends of a worker that are not caused by its work alone: the same request may succeed the next time."""
@@ -124,7 +124,7 @@ class WorkerPool:
         try:
             async with asyncio.timeout(seconds):
                 document = await worker.ask({"task": task, "question": question, "seconds": seconds})
-            reusable = "last" not in document and worker.answered < STALE
+            reusable = "last" not in document and worker.answered < QUESTIONS_PER_WORKER
         except TimeoutError:
             raise RequestFailed(
                 f"this took longer than {seconds} seconds and was stopped; use a shorter word or a smaller problem",

@@ -12,7 +12,7 @@ from unmask.engines.fast import FastEngine
 from unmask.expressions import N
 from unmask.numerics.arithmetic import Precision
 from unmask.problems.catalogue import parse_problem
-from unmask.verification.lengths.compiled_lengths import FIRST, THEN, hashed_lengths
+from unmask.verification.lengths.compiled_lengths import ALWAYS_COMPARED, COMPARED_IF_SMALL, hashed_lengths
 from unmask.verification.lengths.prove_lengths import prove_every_length
 
 P = Precision(2)
@@ -77,7 +77,7 @@ def test_a_compiler_that_is_wrong_at_a_length_that_is_not_compared_is_refuted(mo
     """Tracing finds the comparison `n == 389`, and then the model of that length is refuted."""
     sabotage(monkeypatch, lambda n: n == 389)
     answer = prove_problem(kind)
-    assert 389 not in (*FIRST, *THEN, *hashed_lengths(answer.statement))
+    assert 389 not in (*ALWAYS_COMPARED, *COMPARED_IF_SMALL, *hashed_lengths(answer.statement))
     assert answer.verdict == "refuted"
     assert answer.length == 389
     assert "N == 389, in <lambda> (test_wrong_compilers.py:" in answer.reason
