@@ -397,7 +397,7 @@ def expression_node(
     embed_symbols(program, registers, symbols, contents)
     blocks = (unmasked,) if own_slot else ()
     if own_slot:
-        program.embed(np.delete(vocabulary.everything, vocabulary["mask"]), unmasked)
+        program.embed(np.delete(vocabulary.all_tokens, vocabulary["mask"]), unmasked)
 
     first, second = program.layer(), program.layer()
     fetch(first, registers, contents)
@@ -405,8 +405,8 @@ def expression_node(
     detect_misshapen(second, registers, misshapen, blocks)
 
     # in the order of the columns: -B, then B twice for the choice, then -B twice if the word has another shape
-    never = np.setdiff1d(vocabulary.everything, symbols.written)
-    program.read_out(vocabulary.everything if own_slot else never, program.one, -B)
+    never = np.setdiff1d(vocabulary.all_tokens, symbols.written)
+    program.read_out(vocabulary.all_tokens if own_slot else never, program.one, -B)
     if not own_slot:
         program.read_out(symbols.written, decided, -B)
     for column in registers.fills:
@@ -438,7 +438,7 @@ def expression_loop(plan: ExpressionPlan, symbols: ExpressionSymbols, shape: tup
     program.loop = 0, len(program.layers)
     detect_misshapen(program.layer(), registers, misshapen)
 
-    program.read_out(vocabulary.everything, program.one, -B)
+    program.read_out(vocabulary.all_tokens, program.one, -B)
     program.read_out(computed.tokens, computed.columns, B)
     for column in misshapen:
         program.read_out(symbols.written, column, -B)

@@ -145,13 +145,13 @@ def test_a_verdict_says_what_was_compared_and_what_is_trusted():
 
 
 @pytest.mark.parametrize("kind", ["mdm", "plt", "pcot", "topk"])
-@pytest.mark.parametrize("room", [2 * N - 2, N // 2, N * 0 + 1])
-def test_an_assertion_that_fails_leaves_the_verdict_unknown(kind, room):
+@pytest.mark.parametrize("capacity", [2 * N - 2, N // 2, N * 0 + 1])
+def test_an_assertion_that_fails_leaves_the_verdict_unknown(kind, capacity):
     """A code with too few bits fails an assertion when a model of the family is assembled."""
     problem = parse_problem(ABB)
     family = compiler_for(problem).family(kind)
     for program in family.design.programs.values():
-        program.codes.update(dict.fromkeys(program.codes, room))
+        program.codes.update(dict.fromkeys(program.codes, capacity))
     answer = prove_every_length(problem, compiler_for(problem), kind, P, FastEngine(), family=family, lengths=())
     assert answer.verdict == "unknown"
     assert "an internal check failed" in answer.reason

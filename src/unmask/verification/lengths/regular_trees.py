@@ -51,7 +51,7 @@ class LanguageClaim:
     def program(self, name: str) -> Program:
         """Return the program for every N with this name."""
         programs = self.family.design.programs
-        if name not in programs or programs[name].every is None:
+        if name not in programs or programs[name].rows_in_length is None:
             raise ObligationFailed(f"the family has no program of every N called {name}")
         return programs[name]
 
@@ -82,9 +82,9 @@ class LanguageClaim:
                 continue
             arithmetic.require(f"frame: {name}", arithmetic.at(size, row) == expected)
         for name in design.programs:
-            every = self.program(name).every
-            assert every is not None
-            arithmetic.require(f"frame: rows of the {name}", arithmetic.at(every, row) == rows)
+            row_count = self.program(name).rows_in_length
+            assert row_count is not None
+            arithmetic.require(f"frame: rows of the {name}", arithmetic.at(row_count, row) == rows)
 
 
 # Node: a row that multiplies the contents of two other rows, as a table over symbols.

@@ -28,7 +28,7 @@ from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Mlp
 
 MOST_FLAGS = 64
-AT_ONCE = 1 << 24  # cells
+CELLS_AT_ONCE = 1 << 24
 LARGE = 4096  # hidden units
 NEVER = -(1 << 40)
 """Below every logit."""
@@ -137,7 +137,7 @@ class RowVectors:
     def step(self) -> int:
         """The number of cases that are computed at a time."""
         largest = max([self.width, *(min(mlp.size, LARGE) for mlp in self._mlps)])
-        return max(16, AT_ONCE // largest)
+        return max(16, CELLS_AT_ONCE // largest)
 
     def single_pass(self, rows: np.ndarray, outputs: Sequence[SomeColumns]) -> tuple[np.ndarray, np.ndarray]:
         """Return (distinct logits, which of them each row has) of rows whose heads are all in the first layer."""

@@ -229,11 +229,11 @@ def _require_frame(claim: SystemClaim) -> None:
         raise ObligationFailed("the family writes in blocks")
     arithmetic.require("frame: slots", arithmetic.at(design.padding, start) == space.rows - arithmetic.N)
     for name, program in design.programs.items():
-        if program.every is None:
+        if program.rows_in_length is None:
             raise ObligationFailed(f"the family has no program of every N called {name}")
         if program.attention != "unmasked" or program.loop is not None or program.noise is not None:
             raise ObligationFailed(f"the {name} is not an unmasked transformer without loop and noise")
-        arithmetic.require(f"frame: rows of the {name}", arithmetic.at(program.every, start) == space.rows)
+        arithmetic.require(f"frame: rows of the {name}", arithmetic.at(program.rows_in_length, start) == space.rows)
     answers, group = space.system.answers, space.system.answer_group
     if isinstance(answers, Slots):
         slot = claim.slots[group]

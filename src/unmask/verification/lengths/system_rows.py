@@ -162,8 +162,8 @@ class SearchHeads:
             if len(searches) != 1 or searches[0].group.ranges:
                 raise ObligationFailed(f"{name} reads all rows that match, even those of other slots")
             return
-        assert visible.room is not None
-        fits = space.rows <= arithmetic.at(visible.room, arithmetic.row())
+        assert visible.capacity is not None
+        fits = space.rows <= arithmetic.at(visible.capacity, arithmetic.row())
         arithmetic.require(f"{name}: codes have room", fits)
         for slot in self.claim.all_rows:
             target = arithmetic.at(visible.target, slot.row)
@@ -378,12 +378,12 @@ class SystemTransformer:
         """Settle that the code of a row is the number of its slot, and that the code it asks for exists."""
         claim, arithmetic = self.claim, self.claim.arithmetic
         z3 = arithmetic.z3
-        rows, room = claim.space.rows, arithmetic.at(read.room, arithmetic.row())
+        rows, capacity = claim.space.rows, arithmetic.at(read.capacity, arithmetic.row())
         for slot in claim.all_rows:
             key, address = arithmetic.at(read.key, slot.row), arithmetic.at(read.address, slot.row)
             arithmetic.require(
                 f"{read.name}: the code of {slot.name} is its number, and has room",
-                z3.And(key == slot.number, rows <= room),
+                z3.And(key == slot.number, rows <= capacity),
                 slot.facts,
             )
             arithmetic.require(
