@@ -39,7 +39,7 @@ from unmask.problems.automata.groups_and_monoids import transition_monoid
 from unmask.problems.circuits.circuit_files import write_aiger
 from unmask.reasoners.run_words import answers, run
 from unmask.reasoners.typed_words import read_word
-from unmask.samplers.line_plot import Point, Series, plot, powers
+from unmask.samplers.line_plot import Point, Series, plot, powers_axis
 from unmask.verification.answer_tables import answer_many_words
 from unmask.verification.word_encoding import WordEncoding
 from unmask.verification.words.deciders import circuit_of, decider_of
@@ -441,7 +441,7 @@ def write_plots(results):
         linear = curve("slope 1", lengths, [run_seconds[0] * n / lengths[0] for n in lengths])
         series.append(replace(linear, measured=False))
         seconds = [point.y for curve_series in series for point in curve_series.points]
-        picture = plot(title, powers("length N", lengths), powers("seconds", seconds), series, size=SIZE)
+        picture = plot(title, powers_axis("length N", lengths), powers_axis("seconds", seconds), series, size=SIZE)
         (PICTURES / f"{name}.svg").write_text(picture, encoding="utf-8")
 
 

@@ -115,7 +115,7 @@ def test_every_path_is_taken(monkeypatch):
             with monkeypatch.context() as patch:
                 prepare(patch)
                 outcome(model, all_words(model), engine(), by_tables=by_tables)
-        assert (paths["attend"] > 0, paths["chain"] > 0) == (name == "classes", name == "kernel"), name
+        assert (paths["attend"] > 0, paths["run_chain"] > 0) == (name == "classes", name == "kernel"), name
 
 
 def test_another_rounding_is_noticed(monkeypatch):

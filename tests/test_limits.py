@@ -16,7 +16,7 @@ from command_line import in_this_process
 from unmask import limits
 from unmask.cli.options import PATIENCE, budgeted, read_bytes
 from unmask.errors import OutOfTime, TooLarge
-from unmask.limits import DEFAULT_MEMORY, Budget, check, check_memory, current, size_text, stage
+from unmask.limits import DEFAULT_MEMORY, Budget, check, check_memory, current_budget, size_text, stage
 
 
 def test_work_without_an_end_ends_with_its_time():
@@ -53,7 +53,7 @@ def test_loops_that_skip_errors_stop_at_the_time_limit():
 def test_an_inner_budget_does_not_outlive_the_outer_one():
     with Budget(seconds=0), Budget(seconds=1000), pytest.raises(OutOfTime):
         check()
-    assert current().deadline is None
+    assert current_budget().deadline is None
 
 
 def test_memory_is_measured_while_work_goes_on():
@@ -62,7 +62,7 @@ def test_memory_is_measured_while_work_goes_on():
     def work():
         for _ in stage("filling", range(1000)):
             blocks.append(np.ones(1 << 20))
-            current().measure(0)
+            current_budget().measure(0)
 
     with (
         Budget(memory=64 << 20),
@@ -87,8 +87,8 @@ def test_stages_are_shown_as_they_open_and_close():
     with Budget(show=lambda stages: lines.append([(s.label, s.done, s.total) for s in stages])):
         for _ in stage("outer", [1, 2]):
             for _ in stage("inner", iter("ab")):
-                current().measure(0)
-        current().measure(0)
+                current_budget().measure(0)
+        current_budget().measure(0)
     assert [("outer", 1, 2), ("inner", 1, None)] in lines
     assert lines[-1] == []
 

@@ -13,7 +13,7 @@ import folder_by_hand
 import outside_reader
 from unmask.api import ENGINES, compile_problem, load_model, run_word, save_model
 from unmask.errors import AttendsToNothing, EditsWrittenSlot
-from unmask.traces.trace import result
+from unmask.traces.trace import trace_result
 from unmask.weights.kinds import KINDS
 
 SEEDS = range(28)
@@ -28,7 +28,7 @@ def shape(seed):
 
 def ours(folder, word, engine="reference", **options):
     try:
-        return result(run_word(loaded(folder), word, engine=ENGINES[engine](), **options))
+        return trace_result(run_word(loaded(folder), word, engine=ENGINES[engine](), **options))
     except AttendsToNothing as error:
         return "Z = 0", error.layer, error.head, error.row
     except EditsWrittenSlot as error:

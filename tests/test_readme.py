@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 from unmask.paper.all_items import ITEMS
-from unmask.paper.findings import recorded
+from unmask.paper.findings import recorded_findings
 from unmask.paper.item import VERDICTS
 
 ROOT = Path(__file__).parents[1]
@@ -32,7 +32,7 @@ def table(first_header):
 
 
 def test_the_items_of_the_paper_are_counted():
-    findings = list(recorded(ITEMS))
+    findings = list(recorded_findings(ITEMS))
     counted = Counter((finding.item.kind, finding.verdict) for finding in findings if finding.item.kind != "own result")
     own_results = [finding for finding in findings if finding.item.kind == "own result"]
     assert f"{len(own_results)} more are results of our own" in README

@@ -43,7 +43,7 @@ _UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`(?: - at `[^`]*`)?"
 _MISSING = re.compile(r"Object missing required field `(.*?)`(?: - at `[^`]*`)?")
 _WHERE = re.compile(r"`\$([^`]*)`$")
 """Matches the end of a message of msgspec: … - at `$.transformers[...].loop[1]`."""
-PLAIN = {str: "a string", bool: "true or false", int: "an integer", dict: "an object", list: "a list"}
+TYPE_NAMES = {str: "a string", bool: "true or false", int: "an integer", dict: "an object", list: "a list"}
 """Type → the description of a field that has no description of its own."""
 PARTIAL = ".unmask-partial"
 """End of the names of temporary files and folders."""
@@ -200,7 +200,7 @@ def _describe_field(form: type[msgspec.Struct], names: list[str]) -> tuple[str, 
     described = ""
     for name in names:
         declared = next(field.type for field in msgspec.structs.fields(form) if field.encode_name == name)
-        described = PLAIN.get(get_origin(declared) or declared, described)
+        described = TYPE_NAMES.get(get_origin(declared) or declared, described)
         for component in _type_components(declared):
             if isinstance(component, msgspec.Meta) and component.description:
                 described = component.description

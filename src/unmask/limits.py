@@ -161,7 +161,7 @@ class Budget:
 _current: ContextVar[Budget] = ContextVar("budget", default=Budget())  # noqa: B039 - without a `with` block, all threads share this one
 
 
-def current() -> Budget:
+def current_budget() -> Budget:
     """Return the innermost open budget of this thread."""
     return _current.get()
 

@@ -10,7 +10,7 @@ import pytest
 import outside_reader
 from unmask.api import compile_problem, run_word
 from unmask.cli.run import answer_of
-from unmask.traces.trace import outputs_of, result
+from unmask.traces.trace import outputs_of, trace_result
 from unmask.weights.kinds import KINDS
 from unmask.weights.storage import load, save
 
@@ -301,7 +301,7 @@ def test_an_outside_reader_gets_the_same(kind, tmp_path):
     model = compile_problem("expr:(a+b)*c in 0..2", kind)
     folder = save(model, tmp_path / "model")
     for word in ("(1+2)*2=", "(1+2)-2="):
-        assert outside_reader.run(folder, word) == result(run_word(model, word))
+        assert outside_reader.run(folder, word) == trace_result(run_word(model, word))
 
 
 def test_a_result_that_leaves_its_range_is_refused(unmask, tmp_path):

@@ -9,7 +9,7 @@ from programs.languages import KINDS
 from unmask.api import compile_problem, compiler_of, run_word
 from unmask.problems.catalogue import parse_problem
 from unmask.reasoners.typed_words import spell
-from unmask.traces.trace import result
+from unmask.traces.trace import trace_result
 from unmask.weights.storage import load, save
 
 PROBLEMS = {"regex:(a|b)*abb": (0, 1, 3, 8), "group:S3": (2, 5, 12)}
@@ -31,7 +31,7 @@ def test_an_outside_reader_agrees(tmp_path, problem, kind):
         model = load(folder)
         for word in sample_words(problem, length):
             for options in ({}, {"sample": True, "seed": length}):
-                ours = result(run_word(model, word, **options))
+                ours = trace_result(run_word(model, word, **options))
                 theirs = outside_reader.run(folder, word, **options)
                 assert {k: ours[k] for k in ALIKE} == {k: theirs[k] for k in ALIKE}, (word, options)
             assert ours["accepted"] == parse_problem(problem).outcome(word).accepted
@@ -42,7 +42,7 @@ def test_an_outside_reader_agrees_with_a_slot_per_state(tmp_path, kind):
     problem = "regex:.*(error|warning|fatal|panic).*(timeout|refused|reset).*"
     assert "slots per node" in compiler_of(problem).layout
     folder = save(compile_problem(problem, kind, length=3), tmp_path / "model")
-    ours = result(run_word(load(folder), "pan"))
+    ours = trace_result(run_word(load(folder), "pan"))
     theirs = outside_reader.run(folder, "pan")
     assert {k: ours[k] for k in ALIKE} == {k: theirs[k] for k in ALIKE}
 
@@ -54,9 +54,9 @@ def test_noise_changes_nothing(kind, p):
     for problem, length in (("regex:(a|b)*abb", 6), ("group:S3", 5)):
         model = compile_problem(problem, kind, length=length, precision=p)
         for word in sample_words(problem, length):
-            plain = result(run_word(model, word))
+            plain = trace_result(run_word(model, word))
             for seed in range(15):
-                assert result(run_word(model, word, sample=True, seed=seed)) == plain, (problem, word, seed)
+                assert trace_result(run_word(model, word, sample=True, seed=seed)) == plain, (problem, word, seed)
 
 
 @pytest.mark.parametrize("problem", [*PROBLEMS, r"regex:.*(Googlebot|bingbot|Slurp|DuckDuckBot|Baiduspider).*\d{3}.*"])

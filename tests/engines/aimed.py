@@ -17,7 +17,7 @@ import numpy as np
 from engines.planted import SYMBOLS, Planter
 from unmask.numerics.arithmetic import multiply
 from unmask.numerics.number_lemmas import sharp_thresholds
-from unmask.testing.random_model import gated
+from unmask.testing.random_model import gated_planner
 from unmask.weights.matrices import Matrix
 from unmask.weights.model import Model
 from unmask.weights.transformer import Head, Layer, Mlp, Transformer
@@ -44,7 +44,7 @@ def aimed_model(seed, kind):
     names = ("planner", "predictor") if kind in ("mdm", "smdm") else ("model",)
     parts = {name: aim.transformer(kind, length + padding, 2 if name == "planner" else SYMBOLS) for name in names}
     if kind == "smdm" and aim.chance(0.7):  # the others choose a written slot, which is an error
-        parts["planner"] = gated(parts["planner"], vocabulary.index("m"))
+        parts["planner"] = gated_planner(parts["planner"], vocabulary.index("m"))
     return Model(
         kind=kind,
         length=length,

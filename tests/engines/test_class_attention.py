@@ -70,7 +70,7 @@ LIMITS = {
     "one weight": (class_attention, "MOST_WEIGHTS", 1),
     "one mask": (signs, "MOST_MASKS", 1),
     "few bits": (key_classes, "MOST_BITS", 3),
-    "a hash that tells nothing": (visible_keys, "FACTOR", np.uint64(0)),
+    "a hash that tells nothing": (visible_keys, "HASH_FACTOR", np.uint64(0)),
     "few terms at once": (compact, "TERMS_AT_ONCE", 1),
 }
 
@@ -109,7 +109,7 @@ def test_every_way_is_taken(monkeypatch):
         monkeypatch.setattr(owner, name, after)
 
     counted(ClassAttention, "_by_runs", lambda _, *arguments: {"several": arguments[1].size - arguments[3].size})
-    counted(compact, "_composed", lambda _, *arguments: {"composed": len(arguments[0])})
+    counted(compact, "_clipped_sums", lambda _, *arguments: {"composed": len(arguments[0])})
     counted(ClassAttention, "_visible_runs", lambda seen, *_: {"seen": seen.members.size})
     counted(ClassAttention, "attend", lambda result, *_: {"listed": sum(listed.members.size for listed in result[2])})
     counted(KeyClasses, "candidates", lambda _, *arguments: {"gaps": int((arguments[1][arguments[3][0]] == 0).any())})
@@ -123,7 +123,7 @@ def every_sign(query, key, sort, _):
 
 
 def never_clipped(terms, runs, bound):
-    return np.clip(compact._plain(terms, runs), -bound, bound)
+    return np.clip(compact._plain_sums(terms, runs), -bound, bound)
 
 
 def known_keys(head):
@@ -141,8 +141,8 @@ def zero_as_minus(rows, word):
 
 
 BREAKS = {
-    "every sign excludes": (class_attention, "excluding", every_sign),
-    "sums clip only at their end": (compact, "_composed", never_clipped),
+    "every sign excludes": (class_attention, "exclusive_signs", every_sign),
+    "sums clip only at their end": (compact, "_clipped_sums", never_clipped),
     "a row sees its class whole": (KeyClasses, "up_to", lambda classes, kind, _: classes.counts[kind]),
     "keys are kept though they changed": (ClassAttention, "keys", property(known_keys, keep_keys)),
     "a 0 is a minus": (signs.SignCodes, "of", zero_as_minus),

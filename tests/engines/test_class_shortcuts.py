@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from engines.agreement import outcome
-from unmask.engines.class_attention import ClassAttention, SignValues, excluding
+from unmask.engines.class_attention import ClassAttention, SignValues, exclusive_signs
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.numerics.arithmetic import Precision, exp, multiply, total
@@ -142,7 +142,7 @@ def test_signs_exclude_exactly_where_opposite_rows_vanish(p, spoiled):
         K = np.concatenate([np.full((len(K), 1), 1 << p), K], axis=1)
         sort = (0, *(1 + np.arange(2 * copies) % 2).tolist())
         rows = np.array(sort)
-        claimed = excluding(SignValues.of(Q[:, :3].T, rows), SignValues.of(K[:, :3].T, rows), sort, compact)
+        claimed = exclusive_signs(SignValues.of(Q[:, :3].T, rows), SignValues.of(K[:, :3].T, rows), sort, compact)
         vanished = bool((exp(scores(Q, K, p), Precision(p))[Q[:, 1, None] * K[None, :, 1] < 0] == 0).all())
         opposite_first = 2 * copies - 1  # the last column of the bit
         assert (opposite_first in claimed) <= vanished

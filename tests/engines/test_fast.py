@@ -202,7 +202,7 @@ BREAKS = {
     "the proof holds for every query": lambda m: m.setattr(
         fast, "prove_code", lambda *a, real=fast.prove_code: replace(real(*a), holds=None)
     ),
-    "all queries are taken for one": lambda m: m.setattr(head_attention, "forgotten", forgets_all),
+    "all queries are taken for one": lambda m: m.setattr(head_attention, "score_prefix", forgets_all),
     "no row reads a changed key": lambda m: m.setattr(HeadState, "_affected_rows", lambda _, moved, *__: moved[:0]),
     "codes before a change are forgotten": lambda m: m.setattr(
         HeadState, "_rows_of_codes", forgets_old_codes(HeadState._rows_of_codes)

@@ -34,7 +34,7 @@ from unmask.reasoners.planners import parse_planner
 from unmask.recurrences import Interpreter
 from unmask.samplers.law_comparison import Bench
 from unmask.samplers.string_law import law_from_json, read_law
-from unmask.traces.trace import Trace, result
+from unmask.traces.trace import Trace, trace_result
 from unmask.traces.trace_differences import first_difference
 from unmask.verification.words.deciders import extracted_circuit
 from unmask.viewer.html_page import render, render_text
@@ -74,7 +74,7 @@ def _use(model, scratch):
     words += ["".join(chr(r[0]) for r in (model.characters or ())[:1]) * model.length, "", "ab", "\ud800"]
     for outcome in run_words(model, words):
         if isinstance(outcome, Trace):
-            json.dumps(result(outcome))
+            json.dumps(trace_result(outcome))
             repr(outcome)
     ours(run_both, model, words[0])
     ours(run_both, model, words[0], sample=True, seed=1)

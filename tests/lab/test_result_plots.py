@@ -12,12 +12,12 @@ from unmask.samplers.line_plot import (
     PlotPanel,
     Point,
     Series,
-    level,
-    names,
+    horizontal_band,
+    names_axis,
     panels,
     plot,
-    powers,
-    shares,
+    powers_axis,
+    shares_axis,
 )
 
 from .test_result_tables import CELLS, cell, ran
@@ -56,7 +56,7 @@ def test_every_plot_is_shown_under_a_table():
 
 
 def test_a_bar_reaches_from_the_smallest_to_the_largest():
-    svg = plot("<t>", powers("x", [1, 4]), shares("y"), [Series("s", (Point(2, 0.5, ends=(0.0, 1.0)),))])
+    svg = plot("<t>", powers_axis("x", [1, 4]), shares_axis("y"), [Series("s", (Point(2, 0.5, ends=(0.0, 1.0)),))])
     (low, high) = re.search(r'<path d="M[\d.]+ ([\d.]+)V([\d.]+)" stroke="#0072b2"/>', svg).groups()
     assert float(low) > float(high)
     assert "&lt;t&gt;" in svg
@@ -64,13 +64,13 @@ def test_a_bar_reaches_from_the_smallest_to_the_largest():
 
 def test_numbers_stand_above_their_labels():
     lines = [Series(name, (Point(2, 0.5), Point(4, 0.75))) for name in "abcde"]
-    svg = plot("t", powers("x", [1, 4]), shares("y"), lines)
+    svg = plot("t", powers_axis("x", [1, 4]), shares_axis("y"), lines)
     assert {x for *_, x, _ in marks(svg)} == {labels(svg)["2"], labels(svg)["4"]}
 
 
 def test_series_stand_apart_around_a_name():
     lines = [Series(name, (Point(1, 0.5),)) for name in "abc"]
-    svg = plot("t", names("x", ["one", "two"]), shares("y"), lines)
+    svg = plot("t", names_axis("x", ["one", "two"]), shares_axis("y"), lines)
     left, middle, right = [x for *_, x, _ in marks(svg)]
     assert left < middle == labels(svg)["two"] < right
     assert middle - left == pytest.approx(right - middle)
@@ -78,23 +78,24 @@ def test_series_stand_apart_around_a_name():
 
 def test_no_two_series_look_alike():
     lines = [Series(str(place), (Point(1, 0.5),)) for place in range(len(COLOURS) * len(SHAPES))]
-    looks = [(shape, colour) for shape, colour, *_ in marks(plot("t", powers("x", [1, 4]), shares("y"), lines))]
+    looks = [
+        (shape, colour) for shape, colour, *_ in marks(plot("t", powers_axis("x", [1, 4]), shares_axis("y"), lines))
+    ]
     assert len(set(looks)) == len(lines)
 
 
 def test_a_mark_that_is_covered_is_larger():
     lines = [Series(name, (Point(1, 0.5),)) for name in "ab"]
-    svg = plot("t", powers("x", [1, 4]), shares("y"), lines)
+    svg = plot("t", powers_axis("x", [1, 4]), shares_axis("y"), lines)
     below, above = (float(scale) for scale in re.findall(r"translate\([1-9][^)]*\) scale\(([\d.]+)\)", svg))
     assert below > above == 1
 
 
 def test_a_panel_of_nothing_says_so():
-    across = powers("x", [1, 4])
-    one = PlotPanel("full", (Series("s", (Point(1, 0.5),)), level("chance", across, 0.5)))
-    svg = panels(
-        "t", across, shares("y"), [[one, PlotPanel("empty", (level("chance", across, 0.5),))]], size=(100, 100)
-    )
+    across = powers_axis("x", [1, 4])
+    one = PlotPanel("full", (Series("s", (Point(1, 0.5),)), horizontal_band("chance", across, 0.5)))
+    empty = PlotPanel("empty", (horizontal_band("chance", across, 0.5),))
+    svg = panels("t", across, shares_axis("y"), [[one, empty]], size=(100, 100))
     assert svg.count("not run") == 1
     assert svg.count(">chance<") == 1
 

@@ -16,8 +16,8 @@ from unmask.numerics import arithmetic
 from unmask.numerics.arithmetic import (
     Precision,
     add,
+    certain_nearest,
     clip,
-    decided,
     divide,
     exp,
     exp_table,
@@ -263,6 +263,6 @@ def test_exp_grows_and_the_table_cannot_be_changed(p):
 
 
 def test_a_number_too_close_to_a_tie_is_refused():
-    assert decided(Decimal("2.4999")) == 2
+    assert certain_nearest(Decimal("2.4999")) == 2
     with pytest.raises(ArithmeticError, match="tie"):
-        decided(Decimal("2.5"))
+        certain_nearest(Decimal("2.5"))

@@ -14,7 +14,7 @@ import command_line
 from unmask.paper.all_items import BY_LABEL, EQUATIONS, ITEMS, find, search
 from unmask.paper.checks import evidence
 from unmask.paper.checks.evidence import Effort
-from unmask.paper.findings import RECORD, Finding, examine_all, page, recorded
+from unmask.paper.findings import RECORD, Finding, examine_all, items_page, recorded_findings
 from unmask.paper.item import AGAINST, NUMBERS, VERDICTS
 
 ROOT = Path(__file__).parents[2]
@@ -65,12 +65,12 @@ def test_the_page_is_in_step_with_the_record():
     """If this fails, run `make theorems`."""
     record = json.loads((ROOT / "src" / "unmask" / "paper" / RECORD).read_text(encoding="utf-8"))
     assert list(record) == [item.label for item in ITEMS]
-    assert (ROOT / "docs" / "paper" / "items.md").read_text(encoding="utf-8") == page(recorded(ITEMS))
+    assert (ROOT / "docs" / "paper" / "items.md").read_text(encoding="utf-8") == items_page(recorded_findings(ITEMS))
 
 
 def test_the_checks_still_say_what_the_record_says():
     results = {f.item.label: (f.status, f.reason) for f in examine_all(ITEMS, FEW)}
-    assert results == {f.item.label: (f.status, f.reason) for f in recorded(ITEMS)}
+    assert results == {f.item.label: (f.status, f.reason) for f in recorded_findings(ITEMS)}
 
 
 def test_the_list(unmask):
@@ -139,7 +139,7 @@ def test_what_fails_its_check_is_open_whatever_it_claims(unmask, monkeypatch):
 
 
 def test_simulations_run_on_fifty_random_models_a_direction_and_say_which():
-    for finding in recorded(ITEMS):
+    for finding in recorded_findings(ITEMS):
         matches = re.findall(r"(\d+) random (?:models|transformers [a-z ]+) through (\w+),", finding.evidence.method)
         for models, stem in matches:
             assert int(models) >= 50, (finding.item.label, stem)
@@ -158,7 +158,7 @@ def test_every_claim_about_regular_languages_says_which_layout():
 def test_gadget_lemmas_are_proved_for_every_width():
     from unmask.paper.lemmas.all_lemmas import CITED
 
-    proofs = {finding.item.label: finding.proofs for finding in recorded(ITEMS)}
+    proofs = {finding.item.label: finding.proofs for finding in recorded_findings(ITEMS)}
     for label, names in CITED.items():
         assert any(proof.covers == "every width" and proof.names == names for proof in proofs[label]), label
 

@@ -166,7 +166,7 @@ def test_other_methods_are_refused(client, method, path):
 def test_more_than_it_takes_leave_it_responsive(client):
     """Some requests are answered, the others are refused, and the page is served meanwhile."""
     heavy = {"problem": "group:A5", "word": " ".join(["(123)"] * 48), "kind": "mdm"}
-    inside = request_limits.AT_ONCE + request_limits.WAITING
+    inside = request_limits.MOST_WORKERS + request_limits.WAITING
     start = Barrier(inside + 6)  # a late request could be accepted after another was answered
 
     def ask(seed):  # the seeds differ, so no two requests are equal
@@ -206,7 +206,7 @@ def test_a_request_that_is_cut_leaves_nothing_behind(client, sent):
     head = f"POST /api/run HTTP/1.1\r\nHost: {client.host}\r\nContent-Type: application/json\r\n"
     head += f"Content-Length: {len(body)}\r\n\r\n"
     host, port = client.host.split(":")
-    for _ in range(request_limits.AT_ONCE + request_limits.WAITING + 1):
+    for _ in range(request_limits.MOST_WORKERS + request_limits.WAITING + 1):
         with socket.create_connection((host, int(port))) as connection:
             connection.sendall(head.encode() + body[:sent])
     assert client.post("run", json.loads(body))[0] == 200
@@ -216,7 +216,7 @@ def test_cancelled_questions_free_their_workers(client):
     """As many different questions as the queue holds, and their answers are not read."""
     slow = {"problem": "(a|a)*b", "word": "a" * 60}
     connections = []
-    for seed in range(request_limits.AT_ONCE + request_limits.WAITING):
+    for seed in range(request_limits.MOST_WORKERS + request_limits.WAITING):
         connections.append(http.client.HTTPConnection(client.host, timeout=60))
         connections[-1].request("POST", "/api/run", json.dumps({**slow, "seed": seed}), JSON)
     for connection in connections:

@@ -67,7 +67,7 @@ def test_cancelled_work_is_stopped(tmp_path):
 
 
 def test_a_full_queue_refuses_requests_until_it_has_space(tmp_path, monkeypatch):
-    monkeypatch.setattr(request_limits, "AT_ONCE", 1)
+    monkeypatch.setattr(request_limits, "MOST_WORKERS", 1)
     monkeypatch.setattr(request_limits, "WAITING", 1)
 
     async def work(pool):
@@ -83,7 +83,7 @@ def test_a_full_queue_refuses_requests_until_it_has_space(tmp_path, monkeypatch)
 
 
 def test_a_request_that_waits_too_long_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(request_limits, "AT_ONCE", 1)
+    monkeypatch.setattr(request_limits, "MOST_WORKERS", 1)
     monkeypatch.setattr(request_limits, "PATIENCE", 0.01)
 
     async def work(pool):
@@ -138,7 +138,7 @@ def test_all_workers_end_with_the_pool(tmp_path):
         return [worker.process.pid for worker in pool._idle]
 
     pids = with_pool(tmp_path, work)
-    assert len(pids) == request_limits.AT_ONCE
+    assert len(pids) == request_limits.MOST_WORKERS
     assert not any(alive(pid) for pid in pids)
     assert list(tmp_path.iterdir()) == []
 
@@ -154,7 +154,7 @@ def test_a_worker_that_needs_too_much_memory_says_so_and_is_not_used_again(own_p
 from unmask.playground import worker
 worker.confine()
 worker.TASKS["run"] = lambda subject: bytearray(worker.request_limits.MEMORY)
-print(worker.answer("run", {"problem": "a", "word": "a"}))
+print(worker.answer_question("run", {"problem": "a", "word": "a"}))
 """
     output = own_process(code)
     assert "more memory" in output
@@ -165,7 +165,7 @@ def test_an_unexpected_error_becomes_a_message(own_process):
     code = """
 from unmask.playground import worker
 worker.TASKS["run"] = lambda subject: 1 // 0
-print(worker.answer("run", {"problem": "a", "word": "a"}))
+print(worker.answer_question("run", {"problem": "a", "word": "a"}))
 """
     assert "'error': 'the playground failed with ZeroDivisionError; please report this', 'status': 500" in own_process(
         code

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from problems.python_arithmetic import expressions, python_height, python_value
 from unmask.problems.expression_problems import ExpressionProblem
-from unmask.problems.expression_shapes import OPERATORS, applied
+from unmask.problems.expression_shapes import OPERATORS, apply_operator
 from unmask.programs.arithmetic_expressions import compact_plan, figure_plan
 
 FIGURE = "(a+b)*(c+d)-e"
@@ -25,7 +25,7 @@ def texts_of(plan, word):
             continue
         if not copies:
             assert operator in OPERATORS
-        rows.append(left if copies else str(applied(operator, int(left), int(expected))))
+        rows.append(left if copies else str(apply_operator(operator, int(left), int(expected))))
         written[step].append(rows[-1])
     return written
 

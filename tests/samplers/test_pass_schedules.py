@@ -79,7 +79,7 @@ def test_the_curve_is_that_of_its_definition(name, length):
 def test_merged_beliefs_bound_the_truth_from_both_sides(monkeypatch, name, most):
     law, length = LAWS[name], 6
     truth = entropies_of_sets(law, length)
-    initial, steps = masked_information.normalised(law, length)
+    initial, steps = masked_information.normalised_transitions(law, length)
     for limit in ("MOST_NUMBERS", "MOST_MERGED"):
         monkeypatch.setattr(masked_information, limit, most * (length + 1) * len(initial))
     upper, lost = masked_information._entropies(initial, steps, may_merge=True)

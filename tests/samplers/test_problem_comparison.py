@@ -11,7 +11,7 @@ from unmask.api import compile_problem, run_word
 from unmask.errors import UnmaskError
 from unmask.samplers.predictors import CompiledPredictor
 from unmask.samplers.problem_comparison import budgets_for, examine
-from unmask.samplers.problem_subject import Order, Subject, dependencies, evenly
+from unmask.samplers.problem_subject import Order, Subject, balanced_by_answer, dependencies
 from unmask.samplers.sampler_names import named_samplers
 from unmask.samplers.sampling_loop import Sample, sample
 from unmask.samplers.write_once_rules import FastDllm, Llada
@@ -117,10 +117,11 @@ def test_names_of_ours_and_of_the_field_mean_the_same(a5, planner, sampler):
 def test_every_answer_is_asked_for_in_turn(a5):
     assert a5.chance == 0.5
     pairs = [("a", "no"), ("b", "no"), ("c", "yes"), ("d", "no"), ("e", "yes")]
-    assert evenly(pairs, 4) == [("a", "no"), ("c", "yes"), ("b", "no"), ("e", "yes")]
-    assert evenly(pairs, 3) == [("a", "no"), ("c", "yes"), ("b", "no")]
-    assert evenly(pairs, 9) == [("a", "no"), ("c", "yes"), ("b", "no"), ("e", "yes")]  # d would make "no" frequent
-    assert evenly(pairs[:2], 9) == []
+    assert balanced_by_answer(pairs, 4) == [("a", "no"), ("c", "yes"), ("b", "no"), ("e", "yes")]
+    assert balanced_by_answer(pairs, 3) == [("a", "no"), ("c", "yes"), ("b", "no")]
+    # d would make "no" frequent
+    assert balanced_by_answer(pairs, 9) == [("a", "no"), ("c", "yes"), ("b", "no"), ("e", "yes")]
+    assert balanced_by_answer(pairs[:2], 9) == []
 
 
 def test_blocks_keep_within_the_budget(a5):

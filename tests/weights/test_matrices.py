@@ -129,7 +129,7 @@ def test_a_table_is_what_it_was_made_of():
 def test_the_form_depends_on_the_size(monkeypatch):
     table = PositionTable.of(whole())
     assert isinstance(module.as_positions(table.width, table.columns, table.table), np.ndarray)
-    monkeypatch.setattr(module, "SMALL", 34)
+    monkeypatch.setattr(module, "MOST_DENSE_CELLS", 34)
     assert isinstance(module.as_positions(table.width, table.columns, table.table), PositionTable)
 
 
@@ -144,7 +144,7 @@ def test_a_folder_does_not_tell_the_form(problem, tmp_path, monkeypatch):
     model = compile_problem(problem, "mdm", length=6)
     assert content_hash(sparse(model)) == content_hash(model)
     folder = save(sparse(model), tmp_path / "model")
-    monkeypatch.setattr(module, "SMALL", 0)
+    monkeypatch.setattr(module, "MOST_DENSE_CELLS", 0)
     loaded = load(folder)
     assert all(isinstance(t.positions, PositionTable) for t in loaded.transformers.values())
     assert content_hash(loaded) == content_hash(model)

@@ -34,7 +34,7 @@ from unmask.limits import check
 
 FORMAT = "unmask-circuit/1"
 WORDS = 6
-AT_ONCE = 256  # variants of a pass that are computed together
+VARIANTS_AT_ONCE = 256  # variants of a pass that are computed together
 NOTHING = 1e-6  # a node that adds less than this in every column counts as adding nothing
 
 
@@ -117,14 +117,14 @@ class Pass:
 
     def decided(self, off: frozenset[Node]) -> list[np.ndarray]:
         """Return the decisions of every word with these nodes off."""
-        return [variants(self.bert, canvas, [off])[0] for canvas in self.canvases]
+        return [decisions_without(self.bert, canvas, [off])[0] for canvas in self.canvases]
 
     def changed(self, sets: list[frozenset[Node]], expected: list[np.ndarray]) -> np.ndarray:
         """Return which of these sets change a decision of some word when their nodes are off."""
         changes = np.zeros(len(sets), dtype=bool)
         for canvas, target in zip(self.canvases, expected, strict=True):
             if sets:
-                changes |= (variants(self.bert, canvas, sets) != target).any(axis=1)
+                changes |= (decisions_without(self.bert, canvas, sets) != target).any(axis=1)
         return changes
 
     def is_enough(self, nodes: set[Node], switchable: frozenset[Node]) -> bool:
@@ -211,12 +211,12 @@ def pass_decisions(run: Recorded, canvas: PassCanvas) -> np.ndarray:
     return run.decided[:, canvas.rows]
 
 
-def variants(bert: AblatedBert, canvas: PassCanvas, off: list[frozenset[Node]]) -> np.ndarray:
+def decisions_without(bert: AblatedBert, canvas: PassCanvas, off: list[frozenset[Node]]) -> np.ndarray:
     """Return the decisions with each of these sets of nodes off."""
     decisions = []
-    for start in range(0, len(off), AT_ONCE):
+    for start in range(0, len(off), VARIANTS_AT_ONCE):
         check()
-        decisions.append(pass_decisions(bert.forward(canvas.ids, off[start : start + AT_ONCE]), canvas))
+        decisions.append(pass_decisions(bert.forward(canvas.ids, off[start : start + VARIANTS_AT_ONCE]), canvas))
     return np.concatenate(decisions)
 
 
@@ -246,9 +246,9 @@ def deciding_edges(
         before = bert.forward(canvas.ids, [off])
         expected = pass_decisions(before, canvas)[0]
         untested = [edge for edge in _possible(nodes, canvas, before) if edge not in needed]
-        for start in range(0, len(untested), AT_ONCE):
+        for start in range(0, len(untested), VARIANTS_AT_ONCE):
             check()
-            batch = untested[start : start + AT_ONCE]
+            batch = untested[start : start + VARIANTS_AT_ONCE]
             run = bert.forward(canvas.ids, [off] * len(batch), edges=batch, before=before)
             matters = (pass_decisions(run, canvas) != expected).any(axis=1)
             needed |= {edge for edge, is_needed in zip(batch, matters, strict=True) if is_needed}

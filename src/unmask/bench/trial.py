@@ -34,14 +34,14 @@ def refuse_fault(check: str, fault: str | None) -> None:
         raise NotApplicable(f"{fault} (see {check})")
 
 
-FIXED = ("model", "tokenizer", "input_ids", "steps", "mask_token_id")
+FIXED_PARAMETERS = ("model", "tokenizer", "input_ids", "steps", "mask_token_id")
 CALL = "generate(model, tokenizer, input_ids, *, steps, mask_token_id, **options)"
 
 
 def check_call(generate: Callable[..., Any], options: Mapping[str, Any]) -> None:
     """Refuse a function that cannot be called as the bench calls it, before any check runs."""
     for name in options:
-        if name in FIXED:
+        if name in FIXED_PARAMETERS:
             raise BenchError(f"the bench itself passes {name} to the sampler; leave out this option")
     try:
         signature = inspect.signature(generate)

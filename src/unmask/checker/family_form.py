@@ -1,6 +1,6 @@
 """The form of a certificate for every length: a family of models, and the claims of its proof.
 
-    columns     of the residual stream: null, ["flag", e] or ["code", e, room]; a code represents all its bits
+    columns     of the residual stream: null, ["flag", e] or ["code", e, capacity]; a code represents all its bits
     weights     nonzero entries [row, column, integer of F_p], ordered by row and column; query and key of a head are
                 those of one bit of its codes
     elements    maps of the automaton's states, in increasing order; pairs refer to them by number

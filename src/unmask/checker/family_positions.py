@@ -144,10 +144,10 @@ def ask_read(questions: SolverQuestions, kind: str, name: str, read: CodeRead, *
     rows = FRAMES[layout_of(kind)][3]
     questions.define(name, read.address)
     questions.define(f"{name}.key", read.key)
-    questions.size(f"{name}.room", read.room)
+    questions.size(f"{name}.capacity", read.capacity)
     numbers, facts = _row(kind)
     facts = [*facts, "(<= 0 n)", f"(< n {rows})"]
-    code = f"(and (= ({name}.key n) n) (<= {rows} {name}.room))"
+    code = f"(and (= ({name}.key n) n) (<= {rows} {name}.capacity))"
     questions.ask(f"{name}: the code of row n is n, and has room", numbers, facts, code)
     visible = f"(and (<= 0 ({name} n)) ({'<=' if causal else '<'} ({name} n) {'n' if causal else rows}))"
     questions.ask(f"{name}: the row that is asked for is there", numbers, facts, visible)

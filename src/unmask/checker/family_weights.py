@@ -26,13 +26,13 @@ from unmask.weights.transformer import Mlp, Transformer
 
 # Family × model folder → refused unless every entry of the folder is the family's at its length N.
 #
-# code        becomes ⌈log2 room⌉ columns, at least one: the bits of a number as ±1, the highest first
+# code        becomes ⌈log2 capacity⌉ columns, at least one: the bits of a number as ±1, the highest first
 # head        has its columns of query and key once for every bit of the codes that it reads
 # the rest    has the same entries between the same columns
 
 
 Entries = dict[tuple[int, ...], int]
-AT_ONCE = 1 << 12  # rows
+ROWS_AT_ONCE = 1 << 12
 
 
 def compare(claimed: family_form.FamilyCertificate, model: Model) -> int:
@@ -90,8 +90,8 @@ def _compare_transformer(name: str, expected: "FamilyAtLength", actual: Transfor
             ]
     for tensor, entries, stored in tensors:
         need(entries == _entries(stored), f"{where}: {tensor} is not the family's")
-    for first in range(0, expected.rows, AT_ONCE):
-        n = np.arange(first, min(first + AT_ONCE, expected.rows))
+    for first in range(0, expected.rows, ROWS_AT_ONCE):
+        n = np.arange(first, min(first + ROWS_AT_ONCE, expected.rows))
         same = np.array_equal(np.asarray(actual.positions[n]), expected.positions(n, actual.precision))
         need(same, f"{where}: the positions of the rows {first} to {n[-1]} are not the family's")
     return sum(len(entries) for _, entries, _ in tensors) + expected.rows * expected.width
@@ -169,11 +169,11 @@ ScoreState = tuple[int, bool]
 
 @dataclass(frozen=True)
 class CodeRead:
-    """Row n reads the row whose `key` equals the `address` of n; both lie below `room`."""
+    """Row n reads the row whose `key` equals the `address` of n; both lie below `capacity`."""
 
     address: family_form.Formula
     key: family_form.Formula
-    room: family_form.Formula
+    capacity: family_form.Formula
 
 
 def check_copying(precision: Precision) -> None:

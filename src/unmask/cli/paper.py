@@ -43,12 +43,12 @@ def paper(
     """
     from unmask.paper.all_items import ITEMS, search
     from unmask.paper.checks.evidence import Effort
-    from unmask.paper.findings import examine_all, recorded
+    from unmask.paper.findings import examine_all, recorded_findings
 
     items = ITEMS if item is None else search(item)
     findings, end = [], None
     with budgeted("checking", limit=limit, timeout=timeout):
-        examined = stage("checking", examine_all(items, Effort()), len(items)) if check else recorded(items)
+        examined = stage("checking", examine_all(items, Effort()), len(items)) if check else recorded_findings(items)
         try:
             for finding in examined:
                 findings.append(finding)

@@ -133,10 +133,10 @@ def prove(
 
 
 def _write_files(answer: "Verdict", seconds: float, out: Path | None, certificate: Path | None) -> None:
-    from unmask.verification.lengths.prove_lengths import report
+    from unmask.verification.lengths.prove_lengths import proof_page
 
     if out is not None:
-        write_text(out, report(answer, seconds, html=out.suffix == ".html"), earlier=REPORT)
+        write_text(out, proof_page(answer, seconds, html=out.suffix == ".html"), earlier=REPORT)
     if certificate is not None:
         write_stem(certificate, answer.files())
 

@@ -350,9 +350,9 @@ class _Runner:
 
     def document(self, trace: "Trace", seconds: float) -> dict[str, Any]:
         """Return the document that `--json` prints."""
-        from unmask.traces.trace import result
+        from unmask.traces.trace import trace_result
 
-        return {**result(trace, canvas=self.canvas, outputs=self.outputs), "seconds": seconds}
+        return {**trace_result(trace, canvas=self.canvas, outputs=self.outputs), "seconds": seconds}
 
     @cached_property
     def outputs(self) -> int:

@@ -140,7 +140,7 @@ class RegularCompiler:
         left, right, elements = self._codes
         tree = level_tree(constant(length)) if kind == "pcot" else queue_tree(constant(length))
         fixed = 11 + 3 * left + 2 * right + 2 * elements + (2 if self.hops > 1 else 0)
-        return Extent(2 * self.hops, symbols, fixed, per_bit=3, places=tree.room.at(length))
+        return Extent(2 * self.hops, symbols, fixed, per_bit=3, places=tree.capacity.at(length))
 
     def _loop_extent(self, length: int) -> Extent:
         if self.products is None:

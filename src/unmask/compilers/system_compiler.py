@@ -288,10 +288,10 @@ class SystemCompiler:
             return replace(extent, cases=placement.plan.cases)
         if (family := self._fitting(kind, length, USUAL_PRECISION)) is not None:
             programs = programs_at(family.design.programs, length)
-            return extent_of(programs.values(), len(family.design.vocabulary.symbols), family.plan.room.at(length))
+            return extent_of(programs.values(), len(family.design.vocabulary.symbols), family.plan.capacity.at(length))
         plan = self.plan(kind, length)
         programs = programs_at(self._programs(kind, plan), length)
-        extent = extent_of(programs.values(), len(plan.symbols.vocabulary.symbols), constant_value(plan.room))
+        extent = extent_of(programs.values(), len(plan.symbols.vocabulary.symbols), constant_value(plan.capacity))
         return replace(extent, cases=plan.cases)
 
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model:

@@ -1,8 +1,8 @@
 """Attention by classes: equal queries, and keys that no query distinguishes, are computed once.
 
 `SignIndex` finds, for each query, the keys that are opposite to it in no sign; a sign of 0 is opposite to none.
-`excluding` proves in which columns opposite signs exclude a key. `KeyClasses` groups keys that are equal in all columns
-that count. `ClassAttention` computes the rows of a head from these classes.
+`exclusive_signs` proves in which columns opposite signs exclude a key. `KeyClasses` groups keys that are equal in all
+columns that count. `ClassAttention` computes the rows of a head from these classes.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 
 from unmask.engines.prepared_weights import RowGrid
-from unmask.engines.visible_keys import CodeIndex, Places, ValueRange, distinct, forgotten
+from unmask.engines.visible_keys import CodeIndex, Places, ValueRange, distinct_by_hash, score_prefix
 from unmask.limits import check
 from unmask.numerics.compact import Compact, Runs, run_sums
 
@@ -179,7 +179,7 @@ class SignValues:
 
 
 @lru_cache(maxsize=CACHED_EXCLUSIONS)
-def excluding(query: SignValues, key: SignValues, sort: tuple[int, ...], compact: Compact) -> tuple[int, ...]:
+def exclusive_signs(query: SignValues, key: SignValues, sort: tuple[int, ...], compact: Compact) -> tuple[int, ...]:
     """Return the columns of signs in which opposite rows have no weight on each other.
 
     Columns of one `sort` have the same queries and the same keys; the last one represents the sort.
@@ -231,7 +231,7 @@ class KeyClasses:
     def __init__(self, K: np.ndarray, remembered: np.ndarray, keys: np.ndarray, grid: RowGrid) -> None:
         """K is [columns, keys]. Keys of one word that agree in the `remembered` rows of K form a class."""
         word = grid.word(keys)
-        first, kind = distinct(word[None], K[remembered])
+        first, kind = distinct_by_hash(word[None], K[remembered])
         order, self.start = group_by_kind(kind, first.size)
         self.order, self._word, self._grid = keys[order], word[first], grid
         self.K = K if first.size == keys.size else K[:, first]
@@ -310,7 +310,7 @@ def group_by_kind(kind: np.ndarray, kinds: int) -> tuple[np.ndarray, np.ndarray]
 
 # ClassAttention: the rows of a head, computed by the classes of keys that they see.
 #
-#     queries   that have forgotten their differences, or are equal, are one query       (`visible_keys.forgotten`)
+#     queries   that have forgotten their differences, or are equal, are one query       (`score_prefix`)
 #     keys      that are equal in all columns that such queries remember are one class   (`KeyClasses`)
 #     pairs     (query, class) that no sign excludes have one score for the whole class  (`SignIndex`)
 #
@@ -374,7 +374,7 @@ class ClassAttention:
     @cached_property
     def _sorts(self) -> tuple[int, ...]:
         """Number the columns of a score; columns with the same queries and keys have the same number."""
-        return tuple(distinct(np.array(self._places))[1].tolist())
+        return tuple(distinct_by_hash(np.array(self._places))[1].tolist())
 
     def attend(
         self, rows: np.ndarray, grid: RowGrid, range_: ValueRange, result: np.ndarray, Z: np.ndarray
@@ -387,13 +387,13 @@ class ClassAttention:
         if self.keys is None or self.keys.grid != grid:
             self.keys = Keys(self._K, self._places[1], grid)
         Q = np.take(self._Q, rows, axis=1)
-        first, inverse = distinct(grid.word(rows)[None], Q)
+        first, inverse = distinct_by_hash(grid.word(rows)[None], Q)
         by_query, starts = group_by_kind(inverse, first.size)
         representative, lists = np.arange(first.size), []
         for group, which in self._query_groups(Q[:, first], grid.word(rows[first]), range_, self.keys):
             check()
             remembered = np.unique(self._places[0][group.column :])
-            distinct_queries, owner = distinct(group.word[None], group.score[None], group.Q[remembered])
+            distinct_queries, owner = distinct_by_hash(group.word[None], group.score[None], group.Q[remembered])
             representative[which] = which[distinct_queries][owner]
             if self._causal:
                 count = np.diff(starts)[which]
@@ -415,11 +415,11 @@ class ClassAttention:
         self, Q: np.ndarray, word: np.ndarray, range_: ValueRange, keys: Keys
     ) -> Iterator[tuple[_QueryGroup, np.ndarray]]:
         """Yield queries of one profile that have forgotten the same columns, with the signs proved to exclude."""
-        since, score = forgotten(Q, self._places, range_, self._compact)
+        since, score = score_prefix(Q, self._places, range_, self._compact)
         profiles = _profiles(Q)
         for profile in range(int(profiles.max(initial=-1)) + 1):
             in_profile = profiles == profile
-            signs = excluding(
+            signs = exclusive_signs(
                 SignValues.of(Q[:, in_profile], self._places[0]), keys.sign_values, self._sorts, self._compact
             )
             for column in np.unique(since[in_profile]).tolist():
@@ -519,7 +519,7 @@ def _profiles(Q: np.ndarray) -> np.ndarray:
     low, high = Q.min(axis=1), Q.max(axis=1)
     flags = np.flatnonzero((low < high) & ((low >= 0) | (high <= 0)))
     if flags.size:
-        first, inverse = distinct(Q[flags])
+        first, inverse = distinct_by_hash(Q[flags])
         if first.size <= MOST_PROFILES:
             return inverse
     return np.zeros(Q.shape[1], dtype=np.int64)

@@ -13,7 +13,7 @@ import numpy as np
 from unmask.numerics.array_types import Int
 from unmask.weights.transformer import Transformer
 
-FIXED = 16 << 20  # bytes of buffers of fixed size, and of Python itself
+FIXED_BYTES = 16 << 20  # bytes of buffers of fixed size, and of Python itself
 
 Watch = Callable[[str, np.ndarray], None]
 """A function that receives name and value of each result of a pass: `embed`, `layers.0.heads.1.weights`, …"""
@@ -61,7 +61,7 @@ class Footprint:
         """Return the bytes of several sessions of which one computes at a time."""
         footprints = list(footprints)
         temporary = max((each.temporary for each in footprints), default=0)
-        return sum(each.retained for each in footprints) + temporary + FIXED
+        return sum(each.retained for each in footprints) + temporary + FIXED_BYTES
 
 
 @runtime_checkable

@@ -7,7 +7,15 @@ import numpy as np
 
 from unmask.engines.class_attention import ClassAttention, Listed
 from unmask.engines.prepared_weights import RowGrid
-from unmask.engines.visible_keys import CodeIndex, KeyCode, Shift, Steps, ValueRange, distinct, forgotten
+from unmask.engines.visible_keys import (
+    CodeIndex,
+    KeyCode,
+    Shift,
+    Steps,
+    ValueRange,
+    distinct_by_hash,
+    score_prefix,
+)
 from unmask.limits import check
 from unmask.numerics.compact import Compact
 
@@ -269,9 +277,9 @@ class HeadAttention:
         """Return (representatives, index of each row's): rows of a word with equal effective queries share one."""
         places = self._operands.places
         Q = np.take(self._operands.Q, outputs.rows, axis=1)
-        since, score = forgotten(Q, places, outputs.key_range, self._compact)
+        since, score = score_prefix(Q, places, outputs.key_range, self._compact)
         columns = np.where(np.arange(places[0].size)[:, None] >= since, Q[places[0]], self._compact.narrow.type(0))
-        return distinct(np.vstack([outputs.grid.word(outputs.rows), since, score]), columns)
+        return distinct_by_hash(np.vstack([outputs.grid.word(outputs.rows), since, score]), columns)
 
     def _copy_to_duplicates(self, outputs: Outputs, computed: np.ndarray, inverse: np.ndarray | None) -> None:
         """Copy the output of a representative to the rows that it represents."""

@@ -1,8 +1,8 @@
 """Queries × keys → the keys that each query can see, with a proof from the values that no other key has a weight.
 
-`distinct` finds equal columns by a hash and compares them, so that a collision costs time only. `find_bits` finds
-columns that hold signed bits, `CodeIndex` joins queries and keys with the same bits, and `prove_code` proves that keys
-with other bits have no weight.
+`distinct_by_hash` finds equal columns by a hash and compares them, so that a collision costs time only. `find_bits`
+finds columns that hold signed bits, `CodeIndex` joins queries and keys with the same bits, and `prove_code` proves that
+keys with other bits have no weight.
 """
 
 from collections.abc import Callable
@@ -12,10 +12,10 @@ import numpy as np
 
 from unmask.numerics.compact import Compact
 
-FACTOR = np.uint64(0x9E3779B97F4A7C15)
+HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
-def distinct(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def distinct_by_hash(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return (first, inverse) of the columns of stacked [rows, n] arrays: column i equals column first[inverse[i]].
 
     Each set of equal columns is represented by its first column, in order of occurrence.
@@ -34,11 +34,11 @@ def distinct(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _hash(arrays: tuple[np.ndarray, ...]) -> np.ndarray:
-    """Return Σ x_i·FACTOR^i modulo 2^64 of every column."""
+    """Return Σ x_i·HASH_FACTOR^i modulo 2^64 of every column."""
     total = np.zeros(arrays[0].shape[1], dtype=np.uint64)
     for array in arrays:
         for row in array:
-            total *= FACTOR
+            total *= HASH_FACTOR
             total += row.astype(np.int64).view(np.uint64)
     return total
 
@@ -251,7 +251,7 @@ def prove_code(
 
 def _most_frequent_bits(proved: np.ndarray) -> np.ndarray:
     """Return the largest set of bits that is proved for at least one in sixteen of the queries, [bits, queries]."""
-    first, kind = distinct(proved)
+    first, kind = distinct_by_hash(proved)
     frequent = proved[:, first[np.bincount(kind, minlength=first.size) * 16 >= proved.shape[1]]]
     if not frequent.size:
         return np.zeros(len(proved), dtype=bool)
@@ -301,11 +301,11 @@ class _Bounds:
         return lambda Q: self.of_queries(Q)[deciding].all(axis=0)
 
 
-def forgotten(Q: np.ndarray, places: Places, keys: ValueRange, compact: Compact) -> tuple[np.ndarray, np.ndarray]:
+def score_prefix(Q: np.ndarray, places: Places, keys: ValueRange, compact: Compact) -> tuple[np.ndarray, np.ndarray]:
     """Return (column, score) of every query: before this column, all keys have this same score."""
     step = max(1, BOUNDS_AT_ONCE // max(1, places[0].size))
     if Q.shape[1] > step:
-        chunks = [forgotten(Q[:, i : i + step], places, keys, compact) for i in range(0, Q.shape[1], step)]
+        chunks = [score_prefix(Q[:, i : i + step], places, keys, compact) for i in range(0, Q.shape[1], step)]
         since, score = (np.concatenate(chunk) for chunk in zip(*chunks, strict=True))
         return since, score
     since, score = (np.zeros(Q.shape[1], dtype=np.int64) for _ in range(2))

@@ -291,7 +291,7 @@ class ExportTask:
         `work` bounds the multiplications: a large form is checked on fewer words and passes.
         """
         canvas, name = canvas or self.canvas, form.upper()
-        passes = affordable(self.passes, work // max(1, parameters * canvas.rows))
+        passes = affordable_passes(self.passes, work // max(1, parameters * canvas.rows))
         agreed = compare_passes(
             self.model,
             self.transformer_name,
@@ -382,7 +382,7 @@ def _with_masks(model: Model, transformer_name: str, observed: ObservedPass, slo
     return ObservedPass(tokens, observed.rows, session.read(tokens, observed.rows))
 
 
-def affordable(passes: list[ObservedPass], most: int) -> list[ObservedPass]:
+def affordable_passes(passes: list[ObservedPass], most: int) -> list[ObservedPass]:
     """Select passes of at most `most` single words: fewer words, then fewer steps, always including the last step."""
     words = max(FEW_WORDS, most // len(passes))
     every = max(1, FEW_WORDS * len(passes) // max(1, most)) if words == FEW_WORDS else 1

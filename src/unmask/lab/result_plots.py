@@ -12,10 +12,21 @@ from unmask.lab.result_rows import Cells, ResultRow, Spread, rows_of
 from unmask.lab.result_tables import GROUP_SIZES, TABLES, THRESHOLD, layers_of, passes_rows
 from unmask.lab.sweep import read_results
 from unmask.lab.tasks import FRAMEWORKS
-from unmask.samplers.line_plot import PlotAxis, PlotPanel, Point, Series, level, names, panels, plot, powers, shares
+from unmask.samplers.line_plot import (
+    PlotAxis,
+    PlotPanel,
+    Point,
+    Series,
+    horizontal_band,
+    names_axis,
+    panels,
+    plot,
+    powers_axis,
+    shares_axis,
+)
 
 CHANCE = "chance"
-BY_FRAMEWORK = names("framework", list(FRAMEWORKS))
+BY_FRAMEWORK = names_axis("framework", list(FRAMEWORKS))
 
 
 def point_of(x: float, spread: Spread) -> Point:
@@ -30,7 +41,7 @@ def main(cells: Cells) -> str | None:
         return None
     lengths = sorted({row["length"] for row in rows})
     grid = [_with_and_without([row for row in rows if row.group == group], lengths) for group in _groups(rows)]
-    return panels("Right answers by framework", BY_FRAMEWORK, shares("right"), grid, size=(250, 96))
+    return panels("Right answers by framework", BY_FRAMEWORK, shares_axis("right"), grid, size=(250, 96))
 
 
 def _groups(rows: list[ResultRow]) -> list[str]:
@@ -63,7 +74,7 @@ def _by_framework(name: str, rows: list[ResultRow], lengths: list[int]) -> PlotP
         points[row["length"]].append(point_of(order.index(row["framework"]), row.of("right")))
     series = [Series(f"N = {length}", tuple(placed), joined=False) for length, placed in points.items()]
     chances = sorted({round(row.of("chance").mean, 6) for row in rows})
-    return PlotPanel(name, (*series, *(level(CHANCE, BY_FRAMEWORK, chance) for chance in chances)))
+    return PlotPanel(name, (*series, *(horizontal_band(CHANCE, BY_FRAMEWORK, chance) for chance in chances)))
 
 
 def planners(cells: Cells) -> str | None:
@@ -78,9 +89,9 @@ def planners(cells: Cells) -> str | None:
             name, _, k = entry["planner"].partition(" k=")
             points[name].setdefault(k, []).append(entry)
     lines = [Series(name, tuple(_point(entries) for entries in by_k.values())) for name, by_k in points.items()]
-    x_axis = powers("passes", [1, *(point.x for line in lines for point in line.points)])
+    x_axis = powers_axis("passes", [1, *(point.x for line in lines for point in line.points)])
     title = f"Planners: {row.group}, N = {row['length']}, {layers_of(row)}, {row.seeds} seed{'s' * (row.seeds > 1)}"
-    return plot(title, x_axis, shares("right"), [*lines, level(CHANCE, x_axis, row.of("chance").mean)])
+    return plot(title, x_axis, shares_axis("right"), [*lines, horizontal_band(CHANCE, x_axis, row.of("chance").mean)])
 
 
 def _point(entries: list[dict]) -> Point:
@@ -97,7 +108,7 @@ def layers(cells: Cells) -> str | None:
     by_length = [_by_layers(length, [row for row in rows if row["length"] == length], groups) for length in lengths]
     most = max(point.high for panel in by_length for series in panel.series for point in series.points)
     y_axis = PlotAxis("passes", 0, most + 1, tuple((float(t), str(t)) for t in range(int(most) + 2)))
-    x_axis = powers("layers", [row.shape["layers"] for row in rows])
+    x_axis = powers_axis("layers", [row.shape["layers"] for row in rows])
     return panels(f"Passes of {THRESHOLD} against layers", x_axis, y_axis, [by_length], size=(120, 200))
 
 
@@ -125,7 +136,7 @@ def signal(cells: Cells) -> str | None:
         Series(f"{name}{_slope(points)}", tuple(point_of(*point) for point in points))
         for name, points in series.items()
     ]
-    x_axis, y_axis = powers("attention on an operand", masses), powers("signal", _above_zero(pulls))
+    x_axis, y_axis = powers_axis("attention on an operand", masses), powers_axis("signal", _above_zero(pulls))
     return plot("The pull on uniform attention", x_axis, y_axis, lines)
 
 

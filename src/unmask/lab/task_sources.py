@@ -46,7 +46,7 @@ class TaskSource(Protocol):
         ...
 
 
-def unlike(name: str, names: Collection[str]) -> str:
+def unused_name(name: str, names: Collection[str]) -> str:
     """Return a name that differs from all of these."""
     while name in names:
         name += "'"
@@ -172,7 +172,7 @@ class ProgramSource(TaskSource):
         names = {name: value for value, name in symbol_names(self.problem.system).items()}
         if any(is_truth(value) for group in self.problem.system.groups for value in group.values):
             for name, value in TRUTH.items():
-                names[unlike(name, names)] = value
+                names[unused_name(name, names)] = value
         return names
 
     @cached_property

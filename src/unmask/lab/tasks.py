@@ -17,7 +17,7 @@ import numpy as np
 from unmask.errors import ProblemError, UnmaskError, shortened
 from unmask.lab.program_layout import ProgramSlots
 from unmask.lab.task_layouts import MASK, PAD, ChainLayout, DirectLayout, LoopLayout, ScanLayout, TaskLayout, TreeLayout
-from unmask.lab.task_sources import Algebra, ProgramSource, TaskSource, algebra_of, unlike
+from unmask.lab.task_sources import Algebra, ProgramSource, TaskSource, algebra_of, unused_name
 from unmask.problems.program_problems import ProgramProblem
 
 FRAMEWORKS: dict[str, Callable[..., TaskLayout]] = {
@@ -34,7 +34,7 @@ OF_PROGRAMS: dict[str, Callable[[ProgramSource, int], TaskLayout]] = {
 }
 PROGRAM = "program:"
 FACTORS = 2  # factors of a step; a chain and a scan may have more
-WIDER = ("cot", "scan")
+KINDS_WITH_WIDE_STEPS = ("cot", "scan")
 LONGEST_WORD = 1024
 
 
@@ -86,7 +86,7 @@ class LabTask:
         """Return the names of all tokens; mask and pad get names that no symbol has."""
         names = self.source.names
         for name in ("m", "□"):
-            names = (*names, unlike(name, names))
+            names = (*names, unused_name(name, names))
         return names
 
     @property
@@ -151,8 +151,10 @@ class LabTask:
 def layout_of_task(framework: str, length: int, factors: int) -> TaskLayout:
     if factors == FACTORS:
         return FRAMEWORKS[framework](length)
-    if framework not in WIDER:
-        raise UnmaskError(f"a step of {framework} multiplies two factors, not {factors}; use {' or '.join(WIDER)}")
+    if framework not in KINDS_WITH_WIDE_STEPS:
+        raise UnmaskError(
+            f"a step of {framework} multiplies two factors, not {factors}; use {' or '.join(KINDS_WITH_WIDE_STEPS)}"
+        )
     return FRAMEWORKS[framework](length, factors)
 
 

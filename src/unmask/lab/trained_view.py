@@ -1,6 +1,6 @@
 """Trained × word → View: a run of a trained model, shown like a run of a compiled model.
 
-A page holds integers: streams and logits are rounded to 1/SCALE, and attention below SHOWN/SCALE is left out.
+A page holds integers: streams and logits are rounded to 1/UNITS, and attention below LEAST_SHOWN/UNITS is left out.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from unmask.errors import WordError, shortened
 from unmask.lab.memory_estimates import view_memory
-from unmask.lab.task_sources import ProgramSource, unlike
+from unmask.lab.task_sources import ProgramSource, unused_name
 from unmask.lab.trained_model import NetworkMedium, Trained
 from unmask.lab.trained_network import Watch
 from unmask.lab.trained_sampling import TrainedPredictor
@@ -25,8 +25,8 @@ from unmask.viewer.run_history import history_of
 from unmask.viewer.run_recording import Recording
 from unmask.weights.kinds import DIFFUSION
 
-SCALE = 100
-SHOWN = 5  # attention below SHOWN / SCALE is left out, because a softmax is never 0
+UNITS = 100  # integers per 1
+LEAST_SHOWN = 5  # attention below LEAST_SHOWN / UNITS is left out, because a softmax is never 0
 
 
 def read_task_letters(trained: Trained, word: str) -> np.ndarray:
@@ -63,7 +63,7 @@ def view_of(trained: Trained, word: str, *, sampler: str | None = None) -> View:
     trace = _sampled(trained, tokens, sampler) if sampler else _own(trained, tokens, _telling(recording))
     answers = trained.task.answers(tokens)
     answer = " ".join(trained.vocabulary[token] for token in answers[0])
-    panel = Panel(history_of(trace, recording, ()), recording, {}, scale=SCALE, bound=None, planner=sampler)
+    panel = Panel(history_of(trace, recording, ()), recording, {}, scale=UNITS, bound=None, planner=sampler)
     judgement = "right" if (trained.task.shown_answers(trace.canvas[-1][None]) == answers).all() else "wrong"
     what = "answer" if isinstance(trained.task.source, ProgramSource) else "product"
     return View(
@@ -89,7 +89,7 @@ def _sampled(trained: Trained, tokens: np.ndarray, name: str) -> Trace:
 
 
 def _trace(trained: Trained, tokens: np.ndarray, steps: list[Any], taken: int) -> Trace:
-    accept, reject = (unlike(name, trained.vocabulary) for name in ("1", "0"))
+    accept, reject = (unused_name(name, trained.vocabulary) for name in ("1", "0"))
     return Trace(
         kind=trained.kind,
         length=trained.length,
@@ -113,7 +113,7 @@ def _telling(recording: Recording) -> Watch:
         scaled = _integers(value)
         name = name.replace(".planner.", ".predictor.")
         if name.endswith(".weights"):
-            scaled = np.where(scaled < SHOWN, 0, scaled)
+            scaled = np.where(scaled < LEAST_SHOWN, 0, scaled)
             for head in range(scaled.shape[1]):
                 recording(f"{name.removesuffix('.weights')}.heads.{head}.weights", scaled[:, head])
         else:
@@ -123,4 +123,4 @@ def _telling(recording: Recording) -> Watch:
 
 
 def _integers(value: Tensor) -> np.ndarray:
-    return (value.double() * SCALE).round().long().cpu().numpy()
+    return (value.double() * UNITS).round().long().cpu().numpy()

@@ -159,10 +159,10 @@ def _rounded_exp(a: int, precision: Precision) -> int:
         return 0
     context = Context(prec=DIGITS)
     scaled = context.multiply(context.exp(context.divide(Decimal(a), precision.one)), precision.one)
-    return min(decided(scaled), precision.bound)
+    return min(certain_nearest(scaled), precision.bound)
 
 
-def decided(x: Decimal) -> int:
+def certain_nearest(x: Decimal) -> int:
     """Return the nearest integer of a number that is known to DIGITS digits; raise if it is too close to a tie."""
     low, high = round(x - MARGIN), round(x + MARGIN)
     if low != high:

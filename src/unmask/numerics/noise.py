@@ -14,7 +14,7 @@ from operator import mul
 
 import numpy as np
 
-from unmask.numerics.arithmetic import DIGITS, Precision, clip, decided
+from unmask.numerics.arithmetic import DIGITS, Precision, certain_nearest, clip
 
 DRAWS = 1 << 53
 
@@ -33,7 +33,7 @@ def noise_thresholds(precision: Precision) -> tuple[int, np.ndarray]:
             continue
         u = context.exp(-context.exp(-x))
         # r + 1/2 < u·2^53 holds for exactly nearest(u·2^53) values of r
-        count = decided(context.multiply(u, DRAWS))
+        count = certain_nearest(context.multiply(u, DRAWS))
         if count == DRAWS:
             break
         below.append(count)

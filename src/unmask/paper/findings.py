@@ -134,10 +134,10 @@ keep their meaning. An item that is *refuted as stated* has `against_print: repa
 """
 
 
-def page(findings: Iterable[Finding]) -> str:
+def items_page(findings: Iterable[Finding]) -> str:
     """Return the content of docs/paper/items.md."""
     listed = list(findings)
-    lines = [HEAD, *counts(listed)]
+    lines = [HEAD, *status_table(listed)]
     for kind, heading in KINDS:
         lines += ["", f"## {heading}"]
         for finding in listed:
@@ -146,7 +146,7 @@ def page(findings: Iterable[Finding]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def counts(findings: list[Finding]) -> list[str]:
+def status_table(findings: list[Finding]) -> list[str]:
     """Return a table: the number of items of each kind that have each status."""
     verdicts = [verdict for verdict in VERDICTS if any(finding.verdict == verdict for finding in findings)]
     lines = [f"| {len(findings)} items | {' | '.join(verdicts)} |", "|---|" + "--:|" * len(verdicts)]
@@ -197,7 +197,7 @@ def examine_all(items: Iterable[Item], effort: Effort) -> Iterator[Finding]:
     return (check_item(item, effort) for item in items)
 
 
-def recorded(items: Iterable[Item]) -> Iterator[Finding]:
+def recorded_findings(items: Iterable[Item]) -> Iterator[Finding]:
     """Yield the findings of the record; an item that is not in it is a gap."""
     record = json.loads(files("unmask.paper").joinpath(RECORD).read_text(encoding="utf-8"))
     for item in items:
@@ -229,4 +229,4 @@ def write(root: Path, findings: list[Finding]) -> None:
     """Write the record and the page below the root of the repository."""
     (root / "src" / "unmask" / "paper" / RECORD).write_text(record_of(findings), encoding="utf-8")
     (root / "docs" / "paper").mkdir(parents=True, exist_ok=True)
-    (root / "docs" / "paper" / "items.md").write_text(page(findings), encoding="utf-8")
+    (root / "docs" / "paper" / "items.md").write_text(items_page(findings), encoding="utf-8")

@@ -129,7 +129,7 @@ def _sizes(model: Model) -> dict[str, Any]:
 
 
 GROWTH_LENGTHS = (2, 4, 8, 16, 32, 64)
-SHOWN: tuple[Kind, ...] = ("mdm", "plt", "cot")
+SHOWN_KINDS: tuple[Kind, ...] = ("mdm", "plt", "cot")
 SECONDS_OF_GROWTH = 8.0
 GROWTH = 5.0  # assumed growth of the time per doubling of the length; the next length is tried only if it fits
 GROWTH_WORDS = 2
@@ -141,7 +141,7 @@ def answer_steps(subject: RequestedProblem) -> dict[str, Any]:
         raise UnmaskError(
             "random weights do not solve a problem, so there are no steps to compare; type another problem"
         )
-    kinds = [kind for kind in (*SHOWN, subject.question.kind) if kind in subject.kinds]
+    kinds = [kind for kind in (*SHOWN_KINDS, subject.question.kind) if kind in subject.kinds]
     lengths = measured_lengths(subject)
     points: list[dict[str, Any]] = []
     remarks: list[str] = []

@@ -13,7 +13,7 @@ LARGEST_SEED = 1_000_000
 MEMORY = 1 << 30  # bytes of address space of a worker
 SECONDS = {"run": 12, "steps": 20, "planners": 26, "prove": 60, "words": 6}
 """Task → the time after which its worker is killed."""
-AT_ONCE = 2  # workers
+MOST_WORKERS = 2
 WAITING = 12  # requests that wait for one
 PATIENCE = 30  # seconds that a request waits
 GRACE = 1  # seconds in which work may finish after the client has left

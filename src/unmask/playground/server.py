@@ -80,11 +80,11 @@ class RequestGuard:
                     headers.setdefault(name, value)
             await send(message)
 
-        refusal = refused(scope["method"], Headers(scope=scope))
+        refusal = refusal_of(scope["method"], Headers(scope=scope))
         await (refusal or self.app)(scope, receive, send_with_headers)
 
 
-def refused(method: str, headers: Headers) -> JSONResponse | None:
+def refusal_of(method: str, headers: Headers) -> JSONResponse | None:
     """Return the response that refuses a request, or None if the request is accepted."""
     hosts = headers.getlist("host")
     if len(hosts) != 1 or not _is_ours(hosts[0]):
@@ -139,7 +139,7 @@ def application() -> Starlette:
         routes=[
             Route("/", page, methods=["GET"]),
             Route("/static/{name}", static, methods=["GET"]),
-            Route("/view/{name}", view, methods=["GET"]),
+            Route("/view/{name}", stored_page, methods=["GET"]),
             Route("/api/{task}", ask, methods=["POST"]),
         ],
         middleware=[Middleware(RequestGuard)],
@@ -180,7 +180,7 @@ async def ask(request: Request) -> Response:
     return JSONResponse(answer)
 
 
-async def view(request: Request) -> Response:
+async def stored_page(request: Request) -> Response:
     """Return the page of a run that is still stored."""
     page = request.app.state.views.get(f"/view/{request.path_params['name']}")
     if page is None:

@@ -24,7 +24,7 @@ from unmask.errors import UnmaskError
 from unmask.playground import request_limits
 
 LONGEST_LINE = 16 << 20
-STALE = 200
+QUESTIONS_PER_WORKER = 200  # then a new process replaces the worker
 """The number of answers after which a worker is replaced, so that its caches cannot grow forever."""
 KILLED_BY_OTHERS = (-signal.SIGKILL, -signal.SIGTERM)
 """Ends of a worker that are not caused by its work alone: the same request may succeed the next time."""
@@ -88,7 +88,7 @@ class WorkerProcess:
 
 
 class WorkerPool:
-    """At most `AT_ONCE` busy workers and `WAITING` queued questions; further questions are refused."""
+    """At most `MOST_WORKERS` busy workers and `WAITING` queued questions; further questions are refused."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -96,11 +96,11 @@ class WorkerPool:
         self._working: set[WorkerProcess] = set()
         self._inside = 0
         self._ended = False
-        self._free = asyncio.Semaphore(request_limits.AT_ONCE)
+        self._free = asyncio.Semaphore(request_limits.MOST_WORKERS)
 
     async def ask(self, task: str, question: dict[str, Any]) -> dict[str, Any]:
         """Return the answer of a worker, within the time limit of the task."""
-        if self._inside >= request_limits.AT_ONCE + request_limits.WAITING:
+        if self._inside >= request_limits.MOST_WORKERS + request_limits.WAITING:
             raise RequestFailed("the playground is busy with other requests; try again in a few seconds", 503)
         self._inside += 1
         try:
@@ -124,7 +124,7 @@ class WorkerPool:
         try:
             async with asyncio.timeout(seconds):
                 document = await worker.ask({"task": task, "question": question, "seconds": seconds})
-            reusable = "last" not in document and worker.answered < STALE
+            reusable = "last" not in document and worker.answered < QUESTIONS_PER_WORKER
         except TimeoutError:
             raise RequestFailed(
                 f"this took longer than {seconds} seconds and was stopped; use a shorter word or a smaller problem",
@@ -159,7 +159,7 @@ class WorkerPool:
 
     async def warm(self) -> None:
         """Start workers before the first request."""
-        self._idle += [await WorkerProcess.start(self.folder) for _ in range(request_limits.AT_ONCE)]
+        self._idle += [await WorkerProcess.start(self.folder) for _ in range(request_limits.MOST_WORKERS)]
 
     async def end(self) -> None:
         self._ended = True

@@ -56,11 +56,11 @@ class ExpressionShape:
         """The value of the whole, operation by operation."""
         values = list(operands)
         for operation in self.operations:
-            values.append(applied(operation.symbol, values[operation.left], values[operation.right]))
+            values.append(apply_operator(operation.symbol, values[operation.left], values[operation.right]))
         return values[-1]
 
 
-def applied(symbol: str, left, right):
+def apply_operator(symbol: str, left, right):
     """left ∘ right, for numbers or arrays of them."""
     if symbol == "*":
         return left * right
@@ -200,7 +200,7 @@ def value_sets(shape: ExpressionShape, operands: Range, within: Range | None = N
         pairs += left.size * right.size
         if pairs > MOST_PAIRS:
             raise _too_many(operation, f"too many pairs of operands: {pairs:,} so far, more than {MOST_PAIRS:,}")
-        values = np.unique(applied(operation.symbol, left[:, None], right[None, :]))
+        values = np.unique(apply_operator(operation.symbol, left[:, None], right[None, :]))
         low, high = int(values[0]), int(values[-1])
         if within is not None and not within[0] <= low <= high <= within[1]:
             reached = high if high > within[1] else low

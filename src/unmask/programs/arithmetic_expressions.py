@@ -32,7 +32,7 @@ import numpy as np
 
 from unmask.expressions import constant, n
 from unmask.problems.expression_problems import ExpressionProblem
-from unmask.problems.expression_shapes import PUNCTUATION, ExpressionShape, applied
+from unmask.problems.expression_shapes import PUNCTUATION, ExpressionShape, apply_operator
 from unmask.programs.gadgets.attention import clear, hide, itself, lookup
 from unmask.programs.gadgets.mlp import conjunction
 from unmask.programs.gadgets.whole_layers import everywhere
@@ -228,7 +228,7 @@ def expression_symbols(problem: ExpressionProblem, roles: tuple[str, ...], *, co
     for symbol, left, right in _operations(problem):
         x, y = left.repeat(right.size), np.tile(right, left.size)
         operator = np.full(x.size, marks[symbol])
-        parts.append(np.stack([tokens_of(x), operator, tokens_of(y), tokens_of(applied(symbol, x, y))]))
+        parts.append(np.stack([tokens_of(x), operator, tokens_of(y), tokens_of(apply_operator(symbol, x, y))]))
     operations = Operations(*np.unique(np.concatenate(parts, axis=1), axis=1))
     marked = np.array(sorted(marks.values()) if copies else np.unique(operations.operator))
     fetched = np.unique(np.concatenate([marked, *map(tokens_of, problem.values[:-1])]))
@@ -397,7 +397,7 @@ def expression_node(
     embed_symbols(program, registers, symbols, contents)
     blocks = (unmasked,) if own_slot else ()
     if own_slot:
-        program.embed(np.delete(vocabulary.everything, vocabulary["mask"]), unmasked)
+        program.embed(np.delete(vocabulary.all_tokens, vocabulary["mask"]), unmasked)
 
     first, second = program.layer(), program.layer()
     fetch(first, registers, contents)
@@ -405,8 +405,8 @@ def expression_node(
     detect_misshapen(second, registers, misshapen, blocks)
 
     # in the order of the columns: -B, then B twice for the choice, then -B twice if the word has another shape
-    never = np.setdiff1d(vocabulary.everything, symbols.written)
-    program.read_out(vocabulary.everything if own_slot else never, program.one, -B)
+    never = np.setdiff1d(vocabulary.all_tokens, symbols.written)
+    program.read_out(vocabulary.all_tokens if own_slot else never, program.one, -B)
     if not own_slot:
         program.read_out(symbols.written, decided, -B)
     for column in registers.fills:
@@ -438,7 +438,7 @@ def expression_loop(plan: ExpressionPlan, symbols: ExpressionSymbols, shape: tup
     program.loop = 0, len(program.layers)
     detect_misshapen(program.layer(), registers, misshapen)
 
-    program.read_out(vocabulary.everything, program.one, -B)
+    program.read_out(vocabulary.all_tokens, program.one, -B)
     program.read_out(computed.tokens, computed.columns, B)
     for column in misshapen:
         program.read_out(symbols.written, column, -B)

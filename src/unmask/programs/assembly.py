@@ -88,12 +88,12 @@ def record(program: Program) -> None:
         programs.append(program)
 
 
-AT_ONCE = 1 << 14  # rows
+ROWS_AT_ONCE = 1 << 14
 
 
 def assemble(program: Program, precision: Precision) -> Transformer:
     """Return the weights of a program; raise TooLarge before memory is allocated if they are too large for a folder."""
-    assert program.every is None, "a program for every N has no weights; instantiate it with program_at"
+    assert program.rows_in_length is None, "a program for every N has no weights; instantiate it with program_at"
     check_program_size(program)
     record(program)
     width = program.width
@@ -163,16 +163,16 @@ def _vector(size: int, entries: Sequence[tuple[np.ndarray, Weight]], precision: 
 
 
 def _positions(program: Program, precision: Precision) -> Positions:
-    """The columns that declarations write, computed for `AT_ONCE` rows at a time."""
+    """The columns that declarations write, computed for `ROWS_AT_ONCE` rows at a time."""
     kind = np.int8 if precision.bound < 128 else np.int16 if precision.bound < 1 << 15 else np.int32
     declared = {name: program.columns(name) for name in program.positions}
     columns = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *declared.values()]))
     table = np.zeros((program.rows, columns.size), dtype=kind)
-    for first in range(0, program.rows, AT_ONCE):
+    for first in range(0, program.rows, ROWS_AT_ONCE):
         check()
-        positions = np.arange(first, min(first + AT_ONCE, program.rows))
+        positions = np.arange(first, min(first + ROWS_AT_ONCE, program.rows))
         for name, declaration in program.positions.items():
             block = declaration.block(len(declared[name]), program.length, positions, precision)
             start = np.searchsorted(columns, declared[name][0])
-            table[first : first + AT_ONCE, start : start + len(declared[name])] = block
+            table[first : first + ROWS_AT_ONCE, start : start + len(declared[name])] = block
     return as_positions(program.width, columns, table)

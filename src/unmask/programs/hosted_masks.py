@@ -80,7 +80,7 @@ from unmask.programs.program import (
     bits_for,
     whole,
 )
-from unmask.programs.simulation import Guard, Simulation, head_with_scores, moved, unguarded
+from unmask.programs.simulation import Guard, Simulation, head_with_scores, moved_reads, unguarded
 from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head
 
@@ -353,7 +353,7 @@ class _HostedHead(SimulatedHead):
         """Add a head in which every key has the score of BEGIN."""
         head = layer.head()
         head.width = self.source_head.wq.shape[1]
-        head.query.append(moved(self.source_head.wq, self.rows.masks))
+        head.query.append(moved_reads(self.source_head.wq, self.rows.masks))
         key = self._of_begin(self.source_head.wk)
         head.key.append(Edges(np.repeat(self.rows.program.one, key.size), np.arange(key.size), key))
         return head

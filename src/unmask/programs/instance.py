@@ -21,10 +21,10 @@ class NotAFamily(AssertionError):
 
 def program_at(program: Program, length: int) -> Program:
     """Return the program of one length."""
-    assert program.every is not None, "this program is for one length already"
+    assert program.rows_in_length is not None, "this program is for one length already"
     if program.noise is not None:
         raise NotAFamily("a program of every N receives no noise")
-    instance = Program(program.symbols, program.outputs, length, program.every.at(length), program.attention)
+    instance = Program(program.symbols, program.outputs, length, program.rows_in_length.at(length), program.attention)
     for name, labels in program.registers.items():
         if name != "one":
             size = bits_for(program.codes[name].at(length)) if name in program.codes else labels
@@ -48,7 +48,8 @@ def program_at(program: Program, length: int) -> Program:
 def programs_at(programs: dict[str, Program], length: int) -> dict[str, Program]:
     """Return the programs of one length; a program of one length already stays as it is."""
     return {
-        name: program if program.every is None else program_at(program, length) for name, program in programs.items()
+        name: program if program.rows_in_length is None else program_at(program, length)
+        for name, program in programs.items()
     }
 
 

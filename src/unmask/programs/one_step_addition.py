@@ -45,7 +45,7 @@ def addition_planner(vocabulary: Vocabulary) -> Program:
 def addition_predictor(vocabulary: Vocabulary) -> Program:
     """The predictor: it computes the bits of the sum."""
     program = program_in_length(vocabulary.symbols, len(vocabulary.symbols), ROWS)
-    row_code = program.code("here", n, room=ROWS)
+    row_code = program.code("here", n, capacity=ROWS)
     bit_index = choose(IS_CARRY, (n - N) // 2, choose(IS_SUM, n - 2 * N, 0))
     addresses = [choose(IS_LETTER, n, bit_index), choose(IS_LETTER, n, bit_index + choose(IS_LAST, 0, HALF_LENGTH))]
     bits = program.register("bit", ("0", "1"))
@@ -70,7 +70,7 @@ def addition_predictor(vocabulary: Vocabulary) -> Program:
 def _fetched(program: Program, name: str, address: Expression, row_code: Columns, bits: Columns) -> Columns:
     """Return (is 0, is 1) of the letter that a row looks up."""
     bit = program.register(f"{name} bit", ("0", "1"))
-    address_code = program.code(f"{name} address", address, room=ROWS)
+    address_code = program.code(f"{name} address", address, capacity=ROWS)
     lookup(program.layers[0], address_code, row_code).copy(bits, bit)
     return bit
 
@@ -85,7 +85,7 @@ def _neither(mlp: MlpBuilder, a: int, b: int, excluded: Columns, target: int) ->
 def _carry(program: Program, flags: Columns) -> Columns:
     """Return (no carry, carry) into a slot: the flag of the last row that the slot sees."""
     order = choose(IS_CARRY, (n - N) // 2 + 1, choose(IS_SLOT, n - 2 * N, 0))
-    number = program.code("order", order, room=ROWS)
+    number = program.code("order", order, capacity=ROWS)
     hidden = program.flag("hidden", choose(IS_CARRY, 0, choose(n.equals(0), 0, 1)))
     state = program.register("latest")
     layer = program.layer()
@@ -111,7 +111,7 @@ def _sum(program: Program, vocabulary: Vocabulary, halves: Columns, carry: Colum
     for a, b in product((0, 1), repeat=2):
         for copy in copies:
             _neither(mlp, halves[a], carry[b], not_slot, copy[a ^ b])
-    program.read_out(vocabulary.everything, program.one, -B)
+    program.read_out(vocabulary.all_tokens, program.one, -B)
     for column in program.flag("looks for a carry", IS_CARRY, 2):  # no row reads these rows, so any symbol is correct
         program.read_out(vocabulary["reject"], np.array([column]), B)
     for copy in copies:

@@ -30,13 +30,13 @@ def readiness_planner(
     rows: Expression,
     children: tuple[Expression | np.ndarray, ...],
     *,
-    room: Expression | None = None,
+    capacity: Expression | None = None,
     hops: int = 1,
 ) -> Program:
     """Return the planner that chooses a masked slot once all rows that it reads are written.
 
     `children` are formulas or tables with the address of a row that is read, for every row. Addresses are below `rows`,
-    or below `room` if it is given (room >= rows).
+    or below `capacity` if it is given (capacity >= rows).
 
     Statement:    a slot is chosen if it is masked and none of the rows that it reads is. With h hops, a row that one of
                   h - 1 earlier hops would choose counts as written.
@@ -52,10 +52,10 @@ def readiness_planner(
     masked = program.register("masked")
     program.embed(vocabulary["mask"], masked)
     take = program.register("take", 2)
-    row_code = program.code("here", n, room=room) if children else masked
+    row_code = program.code("here", n, capacity=capacity) if children else masked
     addresses, fetched = [], []
     for i, child in enumerate(children):
-        addresses.append(program.code(f"address {i}", child, room=room))
+        addresses.append(program.code(f"address {i}", child, capacity=capacity))
         fetched.append(program.register(f"masked {i}"))
     filled = program.register("filled") if hops > 1 else None
     for hop in range(hops):

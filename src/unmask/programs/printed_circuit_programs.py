@@ -56,12 +56,12 @@ class PrintedRows:
 
     def look_up(self, program: Program, layer: LayerBuilder) -> HeadBuilder:
         """A head with which every wire reads its source; all other rows read themselves."""
-        row_code = program.code("here", n, room=self.rows)
-        return lookup(layer, program.code("source", self.source, room=self.rows), row_code)
+        row_code = program.code("here", n, capacity=self.rows)
+        return lookup(layer, program.code("source", self.source, capacity=self.rows), row_code)
 
     def gather(self, program: Program, layer: LayerBuilder) -> HeadBuilder:
         """A head with which every gate sees its wires; the letters see the wires of the last gate."""
-        head, gate = layer.head(), program.code("gate", self.gate, room=self.rows)
+        head, gate = layer.head(), program.code("gate", self.gate, capacity=self.rows)
         eq(head, gate, gate)
         hide(head, program.flag("no wire", choose(self.is_wire, 0, 1)), copies=1)
         return head
@@ -117,6 +117,6 @@ def _read_out(program: Program, rows: PrintedRows, vocabulary: Vocabulary, some:
         unit = nor(mlp, [np.concatenate([other, elsewhere])])
         for copy in copies:
             mlp.write(unit, copy[value : value + 1])
-    program.read_out(vocabulary.everything, program.one, -B)
+    program.read_out(vocabulary.all_tokens, program.one, -B)
     for copy in copies:
         program.read_out(vocabulary.verdicts, copy, B)

@@ -15,8 +15,8 @@ A weight is a multiple of a named number (`Coefficient`), or an integer of F_p t
 
 Edges between columns are added in bulk, as arrays. `assemble` turns a program into weights for one precision.
 
-A program may be for every N at once. Then `every` is the number of its rows as an expression in N, and a code has one
-column that represents all its bits. `instance.program_at` returns the program of one N.
+A program may be for every N at once. Then `rows_in_length` is its number of rows, as an expression in N, and a code has
+one column that represents all its bits. `instance.program_at` returns the program of one N.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -125,12 +125,12 @@ class Vocabulary:
         return {"vocabulary": self.symbols, "input_symbols": self.input_symbols, **roles}
 
     @cached_property
-    def everything(self) -> np.ndarray:
+    def all_tokens(self) -> np.ndarray:
         return np.arange(len(self.symbols))
 
     @cached_property
     def verdicts(self) -> np.ndarray:
-        """(reject, accept), indexed by truth value."""
+        """Return the tokens (reject, accept), indexed by truth value."""
         return np.array([self["reject"], self["accept"]])
 
 
@@ -274,7 +274,8 @@ class Program:
     attention: Attention = "unmasked"
     loop: tuple[int, int] | None = None
     noise: Noise | None = None
-    every: Expression | None = None
+    rows_in_length: Expression | None = None
+    """For a program for every N: the number of rows, as an expression in N."""
     one: Columns = field(init=False)
     registers: dict[str, tuple[str, ...]] = field(init=False, default_factory=dict)
     positions: dict[str, Declaration] = field(init=False, default_factory=dict)
@@ -284,7 +285,7 @@ class Program:
     layers: list[LayerBuilder] = field(init=False, default_factory=list)
     readout: list[Edges] = field(init=False, default_factory=list)
     width: int = field(init=False, default=0)
-    _first: dict[str, int] = field(init=False, default_factory=dict)
+    _first_column: dict[str, int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.one = self.flag("one", constant(1))
@@ -296,7 +297,7 @@ class Program:
         assert name not in self.registers, f"the register {name} exists already"
         labels = tuple(str(i) for i in range(labels)) if isinstance(labels, int) else tuple(labels)
         self.registers[name] = labels
-        self._first[name] = self.width
+        self._first_column[name] = self.width
         self.width += len(labels)
         if declaration is not None:
             self.positions[name] = declaration
@@ -314,26 +315,26 @@ class Program:
         bits: int | None = None,
         *,
         only: Expression | None = None,
-        room: Expression | None = None,
+        capacity: Expression | None = None,
     ) -> Columns:
         """Add a register with the signed bits of a number, which is a formula or a table of all rows.
 
-        It has `bits` columns, or as many as the numbers below `room` need. By default `room` is the number of rows. In
-        rows where `only` is 0 the code is 0.
+        It has `bits` columns, or as many as the numbers below `capacity` need, which is by default the number of rows.
+        In rows where `only` is 0 the code is 0.
         """
         if isinstance(number, Expression):
             declaration: Declaration = SignedBits(number, only)
         else:
             assert only is None, "`only` needs a formula"
             declaration = TableBits(number, n)
-        if bits is None and self.every is not None:
-            self.codes[name] = self.every if room is None else room
+        if bits is None and self.rows_in_length is not None:
+            self.codes[name] = self.rows_in_length if capacity is None else capacity
             return self.register(name, ("every bit",), declaration)
-        assert room is None, "a program of one length has codes for its rows"
+        assert capacity is None, "a program of one length has codes for its rows"
         return self.register(name, bits_for(self.rows) if bits is None else bits, declaration)
 
     def columns(self, name: str) -> Columns:
-        first = self._first[name]
+        first = self._first_column[name]
         return np.arange(first, first + len(self.registers[name]))
 
     def layer(self) -> LayerBuilder:
@@ -353,7 +354,7 @@ def program_in_length(
     symbols: tuple[str, ...], outputs: int, rows: Expression, attention: Attention = "unmasked"
 ) -> Program:
     """Return an empty program in N, whose number of rows is an expression in N; `program_at` instantiates it."""
-    return Program(symbols, outputs, 0, 0, attention, every=rows)
+    return Program(symbols, outputs, 0, 0, attention, rows_in_length=rows)
 
 
 def bits_for(count: int) -> int:

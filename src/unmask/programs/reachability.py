@@ -144,7 +144,7 @@ def squaring_predictor(vertices: int, vocabulary: Vocabulary) -> Program:
     gather_products(third, registers)
     _flag_reachable(third.mlp, registers, reachable)
 
-    program.read_out(np.setdiff1d(vocabulary.everything, vocabulary["reject"]), program.one, -B)
+    program.read_out(np.setdiff1d(vocabulary.all_tokens, vocabulary["reject"]), program.one, -B)
     program.read_out(vocabulary["reject"], program.one, B)
     for column in reachable:
         program.read_out(vocabulary["accept"], column, B)
@@ -188,7 +188,7 @@ def squaring_loop(vertices: int, vocabulary: Vocabulary) -> Program:
     third.mlp.write(unit, registers.zero)
     program.loop = 1, len(program.layers)
 
-    program.read_out(np.setdiff1d(vocabulary.everything, vocabulary["accept"]), program.one, -B)
+    program.read_out(np.setdiff1d(vocabulary.all_tokens, vocabulary["accept"]), program.one, -B)
     program.read_out(vocabulary["accept"], program.one, B)
     for column in registers.zero:
         program.read_out(vocabulary["reject"], column, B)

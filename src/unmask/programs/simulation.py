@@ -5,9 +5,9 @@ Result:    layers of the program that compute the layers of the source in some o
            stream of the source is a register of the program.
 
 Idea. The simulation is exact in every bit, because it adds the same numbers in the same order. The register has the
-columns of the source in their order, and every matrix of the source is copied to these columns (`moved`). All other
-columns of the program add zeros to a sum, which do not change it. A head of the program starts with the query and key
-columns of the source. A `Guard` then adds columns that restrict which rows the head sees: BOOST, FOCUS and HIDE.
+columns of the source in their order, and every matrix of the source is copied to these columns (`moved_reads`). All
+other columns of the program add zeros to a sum, which do not change it. A head of the program starts with the query and
+key columns of the source. A `Guard` then adds columns that restrict which rows the head sees: BOOST, FOCUS and HIDE.
 
     x ← x + Σ_heads softmax(x·W_Q·(x·W_K)^T + guard)·x·W_V,     x ← x + MLP(x)           x: the register
 
@@ -139,8 +139,8 @@ def head_with_scores(layer: LayerBuilder, source_head: Head, queries: Columns, k
     """Add a head with the scores of a head of the source, and no values yet; both arguments are streams."""
     head = layer.head()
     head.width = source_head.wq.shape[1]
-    head.query.append(moved(source_head.wq, queries))
-    head.key.append(moved(source_head.wk, keys))
+    head.query.append(moved_reads(source_head.wq, queries))
+    head.key.append(moved_reads(source_head.wk, keys))
     return head
 
 
@@ -194,7 +194,7 @@ def shared_attention(
     return SharedAttention("unmasked", {"unmasked": unguarded, "causal": guard})
 
 
-def moved(matrix: Matrix, work: Columns) -> Edges:
+def moved_reads(matrix: Matrix, work: Columns) -> Edges:
     """The entries of a matrix of the source, changed to read the columns `work`."""
     return Edges(work[matrix.row], matrix.column, matrix.value)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from unmask.engines.engine import Continuing, Engine, Footprint, Watch
 from unmask.errors import AttendsToNothing, PlannerError, UnmaskError
-from unmask.limits import check_memory, current, size_text, stage
+from unmask.limits import check_memory, current_budget, size_text, stage
 from unmask.numerics.array_types import Int
 from unmask.reasoners.array_medium import Arrays, RunSetup, RunStep, planned_from_outside
 from unmask.reasoners.decoding import Tape
@@ -54,7 +54,7 @@ def recorded_cost(model: Model) -> int:
 
 def words_at_once(model: Model, engine: Engine, *, canvas: bool = False) -> int:
     """Return the number of words that can run together within the memory budget; at least one."""
-    most, memory = max(1, ROWS_AT_ONCE // model.rows), current().memory
+    most, memory = max(1, ROWS_AT_ONCE // model.rows), current_budget().memory
     if memory is None or most == 1:
         return most
     canvases = canvas_cost(model) if canvas else 0
@@ -64,7 +64,7 @@ def words_at_once(model: Model, engine: Engine, *, canvas: bool = False) -> int:
 
 def omission_message(model: Model, cost: int, canvases: int) -> str | None:
     """Return a message that says why only the last canvas is recorded, or None if all canvases fit into memory."""
-    memory = current().memory
+    memory = current_budget().memory
     if memory is None or cost + canvases <= memory:
         return None
     return (

@@ -51,12 +51,12 @@ class PlotAxis:
         return not self.log or point.low > 0
 
 
-def shares(name: str) -> PlotAxis:
+def shares_axis(name: str) -> PlotAxis:
     """Return an axis from 0 to 1."""
     return PlotAxis(name, 0, 1, tuple((tick / 4, f"{tick / 4:g}") for tick in range(5)))
 
 
-def powers(name: str, values: Sequence[float]) -> PlotAxis:
+def powers_axis(name: str, values: Sequence[float]) -> PlotAxis:
     """Return a logarithmic axis for these values, with ticks at powers of two; not at all of them if they are many."""
     low, high = floor(log2(min(values))), -floor(-log2(max(values)))
     high = max(high, low + 1)
@@ -69,7 +69,7 @@ def _power(exponent: int) -> str:
     return f"{2**exponent}" if exponent >= 0 else "2" + str(exponent).translate(RAISED)
 
 
-def names(title: str, values: Sequence[str]) -> PlotAxis:
+def names_axis(title: str, values: Sequence[str]) -> PlotAxis:
     """Return an axis with a place for each name."""
     return PlotAxis(title, -0.5, len(values) - 0.5, tuple(enumerate(values)), categorical=True)
 
@@ -112,7 +112,7 @@ class Series:
     measured: bool = True
 
 
-def level(name: str, x_axis: PlotAxis, value: float) -> Series:
+def horizontal_band(name: str, x_axis: PlotAxis, value: float) -> Series:
     """Return a horizontal band from one end of the axis to the other."""
     return Series(name, (Point(x_axis.low, value), Point(x_axis.high, value)), measured=False)
 

@@ -100,7 +100,7 @@ def information_curve(law: StringLaw, length: int) -> InformationCurve:
     """Return the curve of the law at one length."""
     if not 1 <= length <= MOST_LENGTH:
         raise ProblemError(f"the length of a schedule is {length:,}; choose 1 to {MOST_LENGTH:,}")
-    initial, steps = normalised(law, length)
+    initial, steps = normalised_transitions(law, length)
     if MOST_MERGED // ((length + 1) * len(initial)) < FEWEST_LABELS:
         raise TooLarge(
             f"{law.name} has {len(initial)} states, too many for length {length:,}; choose a shorter --length"
@@ -126,7 +126,7 @@ def _rounding(law: StringLaw, length: int) -> float:
     return 2 * operations * UNIT * (log(len(law.alphabet)) + 1) + 2 * EQUAL * len(law.initial)
 
 
-def normalised(law: StringLaw, length: int) -> tuple[np.ndarray, list[np.ndarray]]:
+def normalised_transitions(law: StringLaw, length: int) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return (distribution of the first state, P(letter, next state | state) for every position) at this length.
 
     The weights of the automaton are multiplied by the weight of all continuations: P_s(a, t | u) = A_a[u, t]·b_{s+1}[t]

@@ -68,7 +68,7 @@ def expected_kl(curve: InformationCurve, cuts: tuple[int, ...]) -> float:
     return sum((b - a) * float(curve.per_position[a]) for a, b in pairwise(cuts)) - curve.entropy
 
 
-def priced(name: str, curve: InformationCurve, cuts: tuple[int, ...]) -> PricedSchedule:
+def priced_schedule(name: str, curve: InformationCurve, cuts: tuple[int, ...]) -> PricedSchedule:
     """Return the schedule with its price and its error, which follows from the bounds of f and of the entropy."""
     kl = max(0.0, expected_kl(curve, cuts))
     lower, upper = curve.bounds_per_position
@@ -96,13 +96,13 @@ def optimal_schedule(curve: InformationCurve, passes: int) -> PricedSchedule:
     cuts = [length]
     for choice in reversed(choices):
         cuts.append(int(choice[cuts[-1]]))
-    return priced("optimal", curve, tuple(reversed(cuts)))
+    return priced_schedule("optimal", curve, tuple(reversed(cuts)))
 
 
 def published_schedules(curve: InformationCurve, passes: int) -> list[PricedSchedule]:
     """Return the schedules of `unmask samplers` for these passes; rounding may give fewer, halving has its own."""
     check_passes(passes, curve.length)
-    return [priced(name, curve, (0, *accumulate(quotas(name, curve.length, passes)))) for name in SCHEDULES]
+    return [priced_schedule(name, curve, (0, *accumulate(quotas(name, curve.length, passes)))) for name in SCHEDULES]
 
 
 def check_passes(passes: int, length: int) -> None:

@@ -91,7 +91,7 @@ def examine(
 ) -> Iterator[SamplerResult]:
     """Measure the model's own planner, then every sampler."""
     order = Order(subject)
-    own_run = measured(order, None, subject.own)
+    own_run = sampler_measures(order, None, subject.own)
     yield SamplerResult(
         OWN, "resamples" if subject.predictor.model.kind == "mdm" else "declines", (own_run,), _if_right(own_run)
     )
@@ -99,7 +99,7 @@ def examine(
         yield _examined(order, entry, tuple(budgets), seed)
 
 
-def measured(order: Order, steps: int | None, sampled: Sample) -> Run:
+def sampler_measures(order: Order, steps: int | None, sampled: Sample) -> Run:
     """Return the measures of one sampler at one budget of passes."""
     subject = order.subject
     counted = subject.expected != subject.predictor.mask_id
@@ -123,7 +123,7 @@ def _examined(order: Order, entry: ComparedSampler, budgets: tuple[int, ...], se
         if steps not in run_at:
             sampled = entry.sampled(subject, steps, seed)
             if sampled is not None:
-                run_at[steps] = measured(order, steps if entry.takes_steps else None, sampled)
+                run_at[steps] = sampler_measures(order, steps if entry.takes_steps else None, sampled)
         return run_at.get(steps)
 
     label, meaning = entry.label, entry.remasks

@@ -141,7 +141,7 @@ def balanced_words(source: Problem, length: int, outputs: int, count: int, seed:
         answers[pairs[-1][1]] += 1
         if len(pairs) >= OVERSAMPLED * count and _balanced_size(answers) >= count:
             break
-    chosen = evenly(pairs, count)
+    chosen = balanced_by_answer(pairs, count)
     if not chosen:
         tried_words = f"all {len(pairs):,} words of" if complete else f"all {len(pairs):,} words drawn from"
         raise ProblemError(
@@ -151,7 +151,7 @@ def balanced_words(source: Problem, length: int, outputs: int, count: int, seed:
     return chosen
 
 
-def evenly(pairs: Sequence[tuple[str, str]], count: int) -> list[tuple[str, str]]:
+def balanced_by_answer(pairs: Sequence[tuple[str, str]], count: int) -> list[tuple[str, str]]:
     """Return `count` of the pairs (word, answer), each answer in turn; fewer if one would have more than half."""
     by_answer: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for pair in pairs:
@@ -216,7 +216,7 @@ def dependencies(subject: Subject) -> np.ndarray | None:
         depends = np.zeros((*histories[0].shape, subject.slots), dtype=bool)
         current_reads, last_logits = depends.copy(), None
         for before, after in pairwise(histories):
-            logits, pass_reads = reads(predictor, before)
+            logits, pass_reads = logits_and_reads(predictor, before)
             changed = np.ones(before.shape, bool) if last_logits is None else (logits != last_logits).any(axis=-1)
             current_reads = np.where(
                 changed[:, :, None], pass_reads & (before != full.mask_id)[:, None, :], current_reads
@@ -228,7 +228,7 @@ def dependencies(subject: Subject) -> np.ndarray | None:
     return np.concatenate(chunks)
 
 
-def reads(predictor: CompiledPredictor, canvas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def logits_and_reads(predictor: CompiledPredictor, canvas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the logits of one pass, and the slots whose rows influence each slot's row in it, [batch, slot, slot]."""
     layers: dict[int, np.ndarray] = {}
 

@@ -7,7 +7,7 @@ from math import isfinite
 from string import Template
 
 from unmask.samplers import line_plot
-from unmask.samplers.line_plot import Series, axis_from_zero, powers
+from unmask.samplers.line_plot import Series, axis_from_zero, powers_axis
 
 SIZE = (520, 280)
 
@@ -21,7 +21,7 @@ def report_plot(series: Sequence[Series], quantity: str, *, x_name: str = "passe
     finite = [_finite(item, x_name) for item in series]
     points = [point for item in finite for point in item.points]
     numbers = [point.x for point in points]
-    across = powers(x_name, [1, *numbers]) if logarithmic else axis_from_zero(x_name, numbers, whole=True)
+    across = powers_axis(x_name, [1, *numbers]) if logarithmic else axis_from_zero(x_name, numbers, whole=True)
     return line_plot.plot(
         quantity, across, axis_from_zero(quantity, [point.high for point in points]), finite, size=SIZE
     )

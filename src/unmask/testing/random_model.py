@@ -155,7 +155,7 @@ def _draw(
     if kind in ("mdm", "smdm"):
         planner = transformer(2)
         if kind == "smdm":
-            planner = gated(planner, vocabulary.index("m"))
+            planner = gated_planner(planner, vocabulary.index("m"))
         transformers = {"planner": planner, "predictor": transformer(len(vocabulary))}
     else:
         transformers = {"model": transformer(len(vocabulary))}
@@ -214,7 +214,7 @@ def _random_transformer(
     )
 
 
-def gated(planner: Transformer, mask: int) -> Transformer:
+def gated_planner(planner: Transformer, mask: int) -> Transformer:
     """The planner with an additional column that is 1 only on masks and that forbids every other slot.
 
     2·B·(1 - masked) is added to l_keep and subtracted from l_take through two columns, so l_take > l_keep needs a mask.

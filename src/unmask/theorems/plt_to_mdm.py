@@ -552,7 +552,7 @@ def _alignment(source: Model, shape: LoopShape, alphabet: LoopAlphabet, predicto
     return Alignment(answer, tuple(copies))
 
 
-def law(source: Model) -> LawDistance | None:
+def law_distance(source: Model) -> LawDistance | None:
     """Return the distance between the draws of noise slots and the noise of a stochastic source."""
     columns = SourceSize.of(source).model.noise
     if not columns or not source.steps:
@@ -562,7 +562,7 @@ def law(source: Model) -> LawDistance | None:
     return LawDistance(distance, source.rows * columns * source.steps)
 
 
-PLT_TO_MDM = Theorem("plt_to_mdm", "thm:emdms-can-simulate-fplts", "plt", "mdm", plt_to_mdm, bound, law)
+PLT_TO_MDM = Theorem("plt_to_mdm", "thm:emdms-can-simulate-fplts", "plt", "mdm", plt_to_mdm, bound, law_distance)
 PLT_TO_MDM_PACKED = Theorem(
     "plt_to_mdm_packed",
     "thm:emdms-can-simulate-fplts",
@@ -570,5 +570,5 @@ PLT_TO_MDM_PACKED = Theorem(
     "mdm",
     partial(plt_to_mdm, packed=True),
     partial(bound, packed=True),
-    law,
+    law_distance,
 )

@@ -232,7 +232,7 @@ def _flags(indices: Sequence[int], size: int) -> np.ndarray:
 # Trace → the document that `run --json` prints.
 
 
-def result(trace: Trace, *, canvas: bool = True, outputs: int = 1) -> dict[str, Any]:
+def trace_result(trace: Trace, *, canvas: bool = True, outputs: int = 1) -> dict[str, Any]:
     """Return the result and the number of steps. `outputs` is the number of last slots that hold the answers."""
     document: dict[str, Any] = {
         "accepted": trace.accepted,

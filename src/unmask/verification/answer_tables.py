@@ -27,7 +27,7 @@ from unmask.verification.words.network import Network, Variable
 from unmask.weights.model import Model
 
 SYMBOL = np.int32
-AT_ONCE = 1 << 14  # words per block, so that a column of a block fits in the cache
+WORDS_AT_ONCE = 1 << 14  # so that a column of a block fits in the cache
 ROWS_PER_SECOND = 1_000_000  # of the engine
 LEAST_ROWS = 250_000  # fewer rows are left to the engine
 LEAST_WORDS = 512  # the same for words: symbolic execution takes about a millisecond per row of one word
@@ -99,8 +99,8 @@ class AnswerTables:
         """Return (symbols [words, slots], whether the run fails) for words [words, N] of input symbols' numbers."""
         symbols = np.empty((len(self._slots), len(words)), dtype=SYMBOL)
         fails = np.zeros(len(words), dtype=bool)
-        for first in range(0, len(words), AT_ONCE):
-            block = slice(first, first + AT_ONCE)
+        for first in range(0, len(words), WORDS_AT_ONCE):
+            block = slice(first, first + WORDS_AT_ONCE)
             columns = np.ascontiguousarray(words[block].T, dtype=np.int64)
             count = columns.shape[1]
             values = dict(zip(self._letters, columns, strict=True))

@@ -125,7 +125,7 @@ class Panel:
     @property
     def steps(self) -> str:
         """Return `4 steps`, or `4 loops` for a looped model."""
-        return counted(self.trace.steps_taken, "loop" if self.history.looped else "step")
+        return count_with_noun(self.trace.steps_taken, "loop" if self.history.looped else "step")
 
     @cached_property
     def heads(self) -> list[HeadKey]:
@@ -266,7 +266,7 @@ class Panel:
         return {"first": first, "symbols": packed(symbols), "values": packed(values)}
 
 
-def counted(number: int, noun: str) -> str:
+def count_with_noun(number: int, noun: str) -> str:
     """Return the number with its noun: `1 step`, `2 steps`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 

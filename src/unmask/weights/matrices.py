@@ -131,7 +131,7 @@ def _entries(rows: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray, np.n
 # PositionTable has the same methods.
 
 
-SMALL = 1 << 24  # the largest number of cells for a plain array
+MOST_DENSE_CELLS = 1 << 24  # the largest number of cells for a plain array
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,4 +204,4 @@ Positions = np.ndarray | PositionTable
 def as_positions(width: int, columns: np.ndarray, table: np.ndarray) -> Positions:
     """Return the table in the form that suits its size; `columns` are those that may not be 0."""
     sparse = PositionTable(width, columns, table)
-    return sparse[:] if sparse.size <= SMALL else sparse
+    return sparse[:] if sparse.size <= MOST_DENSE_CELLS else sparse

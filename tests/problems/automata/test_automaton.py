@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from unmask.errors import ProblemError, WordError
 from unmask.problems.automata.automaton import Automaton, random_character
-from unmask.problems.automata.characters import LAST
+from unmask.problems.automata.characters import LAST_CODE_POINT
 from unmask.problems.regexes.determinisation import regex_automaton
 
 PARITY = Automaton(("a", "b"), np.array([[1, 0], [0, 1]]), 0, np.array([True, False]))
@@ -65,9 +65,9 @@ def test_arrays_are_copied_and_read_only():
         ((("a", "b c"), [[0, 0]], 0, [True]), "has a blank"),
         ((("a", ""), [[0, 0]], 0, [True]), "empty"),
         ((("a",), [[0]], 0, [True], ((0, 9, 0),)), "end at 9"),
-        ((("a",), [[0]], 0, [True], ((1, LAST, 0),)), "starts at 1, not 0"),
-        ((("a",), [[0]], 0, [True], ((0, LAST, 1),)), "name token 1"),
-        ((("a", "b"), [[0, 0]], 0, [True], ((0, LAST, 0),)), "no characters"),
+        ((("a",), [[0]], 0, [True], ((1, LAST_CODE_POINT, 0),)), "starts at 1, not 0"),
+        ((("a",), [[0]], 0, [True], ((0, LAST_CODE_POINT, 1),)), "name token 1"),
+        ((("a", "b"), [[0, 0]], 0, [True], ((0, LAST_CODE_POINT, 0),)), "no characters"),
     ],
 )
 def test_what_does_not_fit_is_refused(arguments: tuple, message: str):
@@ -80,10 +80,10 @@ def test_tokens_are_merged_only_where_characters_are_given():
     alike = np.array([[1, 1], [1, 1]])
     accepting = np.array([True, False])
     assert Automaton(("a", "b"), alike, 0, accepting).minimal().tokens == ("a", "b")
-    ranges = ((0, 96, 0), (97, LAST, 1))
+    ranges = ((0, 96, 0), (97, LAST_CODE_POINT, 1))
     merged = Automaton(("x", "y"), alike, 0, accepting, ranges).minimal()
     assert merged.tokens == ("any",)
-    assert merged.characters == ((0, LAST, 0),)
+    assert merged.characters == ((0, LAST_CODE_POINT, 0),)
 
 
 # The least automaton, against Moore's definition of equivalence.

@@ -72,7 +72,7 @@ def test_a_code_without_room_is_unknown():
     """At the least N there are more rows than codes, so that there are no such weights."""
 
     def less_room(program):
-        program.codes.update({name: room - 1 for name, room in program.codes.items()})
+        program.codes.update({name: capacity - 1 for name, capacity in program.codes.items()})
 
     result, family = proved(PROGRAMS["contains"](), change=of("predictor", less_room), lengths=())
     assert result.verdict == "unknown"

@@ -12,7 +12,7 @@ from unmask.engines.fast import FastEngine
 from unmask.expressions import N
 from unmask.numerics.arithmetic import Precision
 from unmask.problems.catalogue import parse_problem
-from unmask.verification.lengths.compiled_lengths import FIRST, THEN, hashed_lengths
+from unmask.verification.lengths.compiled_lengths import ALWAYS_COMPARED, COMPARED_IF_SMALL, hashed_lengths
 from unmask.verification.lengths.prove_lengths import prove_every_length
 
 P = Precision(2)
@@ -77,7 +77,7 @@ def test_a_compiler_that_is_wrong_at_a_length_that_is_not_compared_is_refuted(mo
     """Tracing finds the comparison `n == 389`, and then the model of that length is refuted."""
     sabotage(monkeypatch, lambda n: n == 389)
     answer = prove_problem(kind)
-    assert 389 not in (*FIRST, *THEN, *hashed_lengths(answer.statement))
+    assert 389 not in (*ALWAYS_COMPARED, *COMPARED_IF_SMALL, *hashed_lengths(answer.statement))
     assert answer.verdict == "refuted"
     assert answer.length == 389
     assert "N == 389, in <lambda> (test_wrong_compilers.py:" in answer.reason
@@ -145,13 +145,13 @@ def test_a_verdict_says_what_was_compared_and_what_is_trusted():
 
 
 @pytest.mark.parametrize("kind", ["mdm", "plt", "pcot", "topk"])
-@pytest.mark.parametrize("room", [2 * N - 2, N // 2, N * 0 + 1])
-def test_an_assertion_that_fails_leaves_the_verdict_unknown(kind, room):
+@pytest.mark.parametrize("capacity", [2 * N - 2, N // 2, N * 0 + 1])
+def test_an_assertion_that_fails_leaves_the_verdict_unknown(kind, capacity):
     """A code with too few bits fails an assertion when a model of the family is assembled."""
     problem = parse_problem(ABB)
     family = compiler_for(problem).family(kind)
     for program in family.design.programs.values():
-        program.codes.update(dict.fromkeys(program.codes, room))
+        program.codes.update(dict.fromkeys(program.codes, capacity))
     answer = prove_every_length(problem, compiler_for(problem), kind, P, FastEngine(), family=family, lengths=())
     assert answer.verdict == "unknown"
     assert "an internal check failed" in answer.reason

@@ -29,8 +29,8 @@ class LowBits(SignedBits):
 
 
 def one_bit_less(program):
-    for name, room in program.codes.items():
-        program.codes[name] = room // 2
+    for name, capacity in program.codes.items():
+        program.codes[name] = capacity // 2
         program.positions[name] = LowBits(program.positions[name].expression)
 
 

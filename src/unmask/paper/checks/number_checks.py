@@ -95,21 +95,23 @@ def layer(rows: list[Row], transformer: Transformer, number: int) -> list[Row]:
     return after
 
 
-ALL = tuple(Precision(p) for p in range(1, LARGEST_PRECISION + 1))
+ALL_PRECISIONS = tuple(Precision(p) for p in range(1, LARGEST_PRECISION + 1))
 
 
 def about_numbers(lemma: Callable[[Precision], int], cases: str) -> Check:
     """Return the check of a lemma of `numerics.number_lemmas` for p = 1 … 8; `cases` describes its cases."""
 
     def check(_: Effort) -> Evidence:
-        return Evidence(f"every {cases}, p = 1 … {LARGEST_PRECISION}", sum(lemma(precision) for precision in ALL))
+        return Evidence(
+            f"every {cases}, p = 1 … {LARGEST_PRECISION}", sum(lemma(precision) for precision in ALL_PRECISIONS)
+        )
 
     return check
 
 
 def codes(effort: Effort) -> Evidence:
     most = 4 if effort.percent >= 100 else 2
-    cases = sum(number_lemmas.interleaved_codes(p, bits) for p in ALL for bits in range(1, most + 1))
+    cases = sum(number_lemmas.interleaved_codes(p, bits) for p in ALL_PRECISIONS for bits in range(1, most + 1))
     return Evidence(f"every pair of codes of at most {most} bits, p = 1 … {LARGEST_PRECISION}", cases)
 
 
@@ -118,12 +120,12 @@ def scaled_codes(effort: Effort) -> Evidence:
     most = 3 if effort.percent >= 100 else 2
     cases = sum(
         number_lemmas.scaled_codes(p, bits, m)
-        for p in ALL
+        for p in ALL_PRECISIONS
         for bits in range(1, most + 1)
         for m in (1, 2, 3, 4)
         if m < p.one
     )
-    for precision in ALL[1:]:
+    for precision in ALL_PRECISIONS[1:]:
         try:
             number_lemmas.scaled_codes(precision, 1, 2, printed=True)
         except number_lemmas.LemmaFails:
@@ -134,7 +136,7 @@ def scaled_codes(effort: Effort) -> Evidence:
 
 def fixed_point(_: Effort) -> Evidence:
     cases = 0
-    for precision in ALL[:4]:
+    for precision in ALL_PRECISIONS[:4]:
         numbers = [precision.meaning(a) for a in precision.numbers()]
         require(numbers == field(precision), f"F_{precision.p} is not the set of the definition")
         require(numbers[-1] == 2**precision.p - Fraction(1, 2**precision.p), f"B is wrong for p = {precision.p}")
@@ -145,7 +147,7 @@ def fixed_point(_: Effort) -> Evidence:
 def rounding(_: Effort) -> Evidence:
     """Compare products, quotients and sums of all pairs with the definition in fractions."""
     cases = 0
-    for precision in ALL[:2]:
+    for precision in ALL_PRECISIONS[:2]:
         for a, b in product(precision.numbers(), repeat=2):
             x, y = precision.meaning(a), precision.meaning(b)
             results = [multiply(a, b, precision), add(a, b, precision)]
@@ -162,11 +164,11 @@ def rounding(_: Effort) -> Evidence:
 def summation(effort: Effort) -> Evidence:
     draws, rng = effort.of(200), Draws(3, 1)
     cases = sum(_compare_sum(terms, Precision(1)) for terms in product(Precision(1).numbers(), repeat=3))
-    for precision in ALL:
+    for precision in ALL_PRECISIONS:
         B = precision.bound
         sums = total(np.array([B, B, -B]), precision), total(np.array([B, -B, B]), precision)
         require(sums == (0, B), "the order of the terms makes no difference")
-    for precision in ALL[1:4]:
+    for precision in ALL_PRECISIONS[1:4]:
         vectors = rng.integers(-precision.bound, precision.bound, (draws, 7))
         cases += sum(_compare_sum(terms, precision) for terms in vectors)
     return Evidence("all triples of F_1 and random vectors of F_2 … F_4 against fractions", cases)
@@ -226,8 +228,8 @@ def decoding(_: Effort) -> Evidence:
         expected = max(range(3), key=lambda i: (logits[i], -i))
         require(int(decode(np.array([logits]), precision)[0]) == expected, f"{logits} decodes to another symbol")
         cases += 1
-    ties = [p for p in ALL if softmax_ties(p)]
-    require(ties == list(ALL), "the softmax of F_p separates all logits, though it should not")
+    ties = [p for p in ALL_PRECISIONS if softmax_ties(p)]
+    require(ties == list(ALL_PRECISIONS), "the softmax of F_p separates all logits, though it should not")
     return Evidence("all logits of three symbols, p = 1", cases)
 
 

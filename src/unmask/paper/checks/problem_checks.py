@@ -345,7 +345,7 @@ def _parities(model: Model, words: np.ndarray) -> np.ndarray:
 FIGURE = "expr:(a+b)*(c+d)-e"
 WRITTEN = ("5*5-6=", "25-6=", "19")
 OTHER_SHAPES = ("expr:a-b-c-d in -1..1", "expr:a*(b+c*(d-e)) in 0..2", "expr:(a+b)*(c+d)-e in 0..4 compact")
-ALL: tuple[Kind, ...] = ("mdm", "smdm", "topk", "plt", "pcot", "cot")
+ALL_KINDS: tuple[Kind, ...] = ("mdm", "smdm", "topk", "plt", "pcot", "cot")
 
 
 def figure(effort: Effort) -> Evidence:
@@ -361,7 +361,7 @@ def figure(effort: Effort) -> Evidence:
     cases = 2
     for problem in (FIGURE, *OTHER_SHAPES):
         depth = ExpressionProblem(problem.removeprefix("expr:")).shape.depth
-        for kind in ALL:
+        for kind in ALL_KINDS:
             model = compile_problem(problem, kind)
             require(model.steps == (model.padding if kind == "cot" else depth), f"{problem} takes {model.steps} steps")
             seed = random.Random(kind).getrandbits(16)

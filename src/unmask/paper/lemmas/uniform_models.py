@@ -204,8 +204,8 @@ def entries_compared(name: str, family: ModelFamily, models: Sequence[Model]) ->
     Raise `NotUniform` if an entry differs, or if the number of bits of a code is not a formula in N.
     """
     for program in family.design.programs.values():
-        for register, room in program.codes.items():
-            if (flaw := flaw_of(room, max(model.rows for model in models))) is not None:
+        for register, capacity in program.codes.items():
+            if (flaw := flaw_of(capacity, max(model.rows for model in models))) is not None:
                 raise NotUniform(f"{name}: number of bits of {register}: {flaw}")
     try:
         return sum(compare_with_family(family, model) for model in models)

@@ -9,7 +9,7 @@ import numpy as np
 
 from unmask.errors import ProblemError, WordError, shortened
 from unmask.limits import check
-from unmask.problems.automata.characters import LAST, class_name, union
+from unmask.problems.automata.characters import LAST_CODE_POINT, class_name, union
 
 # Complete DFA → the least complete DFA of the same language, by Hopcroft's algorithm.
 
@@ -373,7 +373,9 @@ def _check_characters(characters: tuple[tuple[int, int, int], ...], *, count: in
         if not 0 <= token < count:
             raise ProblemError(f"the characters {first} to {last} name token {token}; use 0 to {count - 1}")
         expected = last + 1
-    if expected != LAST + 1:
-        raise ProblemError(f"the character ranges end at {expected - 1}; cover every code point up to {LAST}")
+    if expected != LAST_CODE_POINT + 1:
+        raise ProblemError(
+            f"the character ranges end at {expected - 1}; cover every code point up to {LAST_CODE_POINT}"
+        )
     if len({token for _, _, token in characters}) < count:
         raise ProblemError("a token has no characters; leave it out")

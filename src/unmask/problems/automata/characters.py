@@ -14,8 +14,8 @@ import numpy as np
 Ranges = tuple[tuple[int, int], ...]
 Item = tuple[int, int] | str  # a range of code points, or an escape such as r"\d"
 
-LAST = 0x10FFFF
-EVERYTHING: Ranges = ((0, LAST),)
+LAST_CODE_POINT = 0x10FFFF
+EVERYTHING: Ranges = ((0, LAST_CODE_POINT),)
 NEWLINE: Ranges = ((10, 10),)
 _LAST_OF_PLANE_0 = 0xFFFF
 _ASCII_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -34,14 +34,14 @@ def union(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 def complement(ranges: Ranges) -> Ranges:
     """Every code point that is not in `ranges`."""
-    edges = [-1, *(edge for pair in ranges for edge in pair), LAST + 1]
+    edges = [-1, *(edge for pair in ranges for edge in pair), LAST_CODE_POINT + 1]
     gaps = ((edges[k] + 1, edges[k + 1] - 1) for k in range(0, len(edges), 2))
     return tuple(gap for gap in gaps if gap[0] <= gap[1])
 
 
 def contains(ranges: Ranges, point: int) -> bool:
     """Whether a code point lies in one of the ranges."""
-    k = bisect_right(ranges, (point, LAST)) - 1
+    k = bisect_right(ranges, (point, LAST_CODE_POINT)) - 1
     return k >= 0 and point <= ranges[k][1]
 
 
@@ -75,7 +75,7 @@ def class_members(items: tuple[Item, ...], *, negated: bool, ascii: bool, ignore
 def partition(sets: Sequence[Ranges]) -> tuple[tuple[tuple[int, int, int], ...], list[int]]:
     """The coarsest partition of all code points that respects every set.
 
-    Return (first, last, block) ranges that cover 0..LAST, with blocks numbered by their first code point,
+    Return (first, last, block) ranges that cover 0..LAST_CODE_POINT, with blocks numbered by their first code point,
     and for each block the mask of the sets that contain it.
     """
     flips: dict[int, int] = {0: 0}
@@ -83,12 +83,12 @@ def partition(sets: Sequence[Ranges]) -> tuple[tuple[tuple[int, int, int], ...],
         for first, last in ranges:
             flips[first] = flips.get(first, 0) ^ (1 << k)
             flips[last + 1] = flips.get(last + 1, 0) ^ (1 << k)
-    flips.pop(LAST + 1, None)
+    flips.pop(LAST_CODE_POINT + 1, None)
     starts = sorted(flips)
     blocks: dict[int, int] = {}
     cover: list[tuple[int, int, int]] = []
     inside = 0
-    for start, following in zip(starts, [*starts[1:], LAST + 1], strict=True):
+    for start, following in zip(starts, [*starts[1:], LAST_CODE_POINT + 1], strict=True):
         inside ^= flips[start]
         cover.append((start, following - 1, blocks.setdefault(inside, len(blocks))))
     return tuple(cover), list(blocks)
@@ -109,7 +109,7 @@ def class_name(ranges: Ranges, *, most_ranges: int = 6) -> str:
         return "any"
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
         return _escaped_character(ranges[0][0], special="")
-    inverted = ranges[-1][1] == LAST
+    inverted = ranges[-1][1] == LAST_CODE_POINT
     parts = [
         _escaped_character(first)
         if first == last
@@ -152,13 +152,13 @@ def _symmetric_difference(ranges: Ranges, points: Sequence[int]) -> Ranges:
 
 def _every_character() -> str:
     """The string of all code points in order, surrogates included."""
-    return np.arange(LAST + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    return np.arange(LAST_CODE_POINT + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
 @lru_cache(maxsize=1)
 def _cased_characters() -> str:
     """The characters that differ from their lower or upper case."""
     text = _every_character()
-    blocks = (text[start : start + 256] for start in range(0, LAST + 1, 256))
+    blocks = (text[start : start + 256] for start in range(0, LAST_CODE_POINT + 1, 256))
     changing = (block for block in blocks if block.lower() != block or block.upper() != block)
     return "".join(c for block in changing for c in block if c.lower() != c or c.upper() != c)

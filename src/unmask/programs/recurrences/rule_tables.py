@@ -46,7 +46,7 @@ def items_of(values: Iterable[frozenset]) -> list[Any]:
     return sorted({item for value in values for item in value}, key=lambda item: (value_name(item), str(type(item))))
 
 
-def coded(value: Any, items: Sequence[Any] | None) -> list[Feature]:
+def value_features(value: Any, items: Sequence[Any] | None) -> list[Feature]:
     """The features of a value; those of a set if the items are given."""
     return [("is", value)] if items is None else [("in" if item in value else "out", item) for item in items]
 
@@ -85,7 +85,7 @@ def meaning_of(
         check_function(lambda arguments: fetch.value(*arguments), entries, f"the function of {fetch.name}")
     values = list(dict.fromkeys(results.values()))
     items = items_of(values) if are_sets(values) else None
-    meaning = {tokens[value]: frozenset(coded(result, items)) for value, result in results.items()}
+    meaning = {tokens[value]: frozenset(value_features(result, items)) for value, result in results.items()}
     return meaning, values
 
 

@@ -67,13 +67,13 @@ class SlotRegisters:
     @classmethod
     def of(cls, program: Program, plan: SystemPlan, placement: Placement | None = None) -> "SlotRegisters":
         """Add the registers; `placement` says where the rows of the plan are, by default in their order."""
-        room = plan.room if placement is None else constant(placement.codes)
+        capacity = plan.capacity if placement is None else constant(placement.codes)
         row_codes = plan.row_codes() if placement is None else placement.row_codes()
-        registers = cls(program, plan, program.code("here", row_codes, room=room), placement)
+        registers = cls(program, plan, program.code("here", row_codes, capacity=capacity), placement)
         for h, head in enumerate(plan.heads):
             first_code = None if placement is None else int(placement.row_codes()[0])
             address = registers.in_computing_rows(plan.address(h, plan.regions, first_code), first_code or 0)
-            registers.addresses.append(program.code(f"address {h}", address, room=room))
+            registers.addresses.append(program.code(f"address {h}", address, capacity=capacity))
             registers.fetched.append(features(program, f"read {h}", head.features))
         for region in plan.regions:
             registers.outside[region] = program.flag(
@@ -87,7 +87,7 @@ class SlotRegisters:
                 assert isinstance(nothing, np.ndarray)
                 nothing[0] = 0
                 target = placement.in_computing_rows(plan.target(c, placement.unused_code), placement.unused_code)
-                registers.targets.append(program.code(f"target {c}", target, room=room))
+                registers.targets.append(program.code(f"target {c}", target, capacity=capacity))
             registers.not_finding.append(program.flag(f"finds nothing {c}", nothing))
             lists = registers.items_found, registers.item_share, registers.present, registers.absent
             for name, columns in zip(("found", "share", "some", "lacking"), lists, strict=True):
@@ -172,7 +172,7 @@ def target_of(program: Program, plan: SystemPlan, channel: int) -> Columns | Non
     """Add the code of the slot for which a row searches, or whose finder rows it reads; None if there is only one."""
     if plan.has_single_target(channel):
         return None
-    return program.code(f"target {channel}", plan.target(channel), room=plan.room)
+    return program.code(f"target {channel}", plan.target(channel), capacity=plan.capacity)
 
 
 def attend_to_finders(layer: LayerBuilder, target: Columns | None, not_finding: Columns) -> HeadBuilder:

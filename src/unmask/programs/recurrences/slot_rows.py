@@ -281,7 +281,7 @@ class SlotRows:
         return self.sized(plus(self._finder_count, self._slot_count))
 
     @property
-    def room(self) -> Expression:
+    def capacity(self) -> Expression:
         """The number of codes."""
         return self.sized(plus(plus(self.length, self._finder_count), self._code_count))
 

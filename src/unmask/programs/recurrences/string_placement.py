@@ -43,7 +43,7 @@ class Placement:
     @property
     def unused_code(self) -> int:
         """A target code without results: only the first row has it, as a finder row that finds nothing."""
-        return constant_value(self.plan.room) + self.rows - self.of.size
+        return constant_value(self.plan.capacity) + self.rows - self.of.size
 
     @property
     def codes(self) -> int:
@@ -62,7 +62,7 @@ class Placement:
         """Return the codes of the rows, including empty ones."""
         codes = np.zeros(self.rows, dtype=np.int64)
         empty = np.setdiff1d(np.arange(self.rows), self.of)
-        codes[empty] = constant_value(self.plan.room) + np.arange(empty.size)
+        codes[empty] = constant_value(self.plan.capacity) + np.arange(empty.size)
         codes[self.of] = self._values(self.plan.row_codes())
         return codes
 

@@ -33,11 +33,11 @@ from unmask.programs.recurrences.rule_tables import (
     all_combinations,
     are_sets,
     check_entries,
-    coded,
     cubes,
     is_each,
     items_of,
     meaning_of,
+    value_features,
     variables_of,
 )
 from unmask.programs.recurrences.slot_rows import (
@@ -380,7 +380,7 @@ class SystemPlan(SlotRows):
 
     def token_features(self, group: Slots, value: Any) -> list[Feature]:
         """The features that a slot of the group has computed if this is its value."""
-        return coded(value, items_of(group.values) if self.is_coded_as_sets(group) else None)
+        return value_features(value, items_of(group.values) if self.is_coded_as_sets(group) else None)
 
     def _name(self, base: str) -> str:
         taken_names = {region.name for region in (*self.regions, *self.starts)}

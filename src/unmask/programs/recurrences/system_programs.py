@@ -57,9 +57,9 @@ def system_planner(plan: SystemPlan) -> Program:
     first = program.layer()
     read_is_masked: list[Columns] = []
     if plan.heads and plan.waits:
-        row_code = program.code("here", plan.row_codes(), room=plan.room)
+        row_code = program.code("here", plan.row_codes(), capacity=plan.capacity)
         for h in range(len(plan.heads)):
-            address = program.code(f"address {h}", plan.address(h, plan.regions), room=plan.room)
+            address = program.code(f"address {h}", plan.address(h, plan.regions), capacity=plan.capacity)
             read_is_masked.append(program.register(f"masked {h}"))
             lookup(first, address, row_code).copy(masked, read_is_masked[h])
     layer, shares = first, []
@@ -131,7 +131,7 @@ def predictor_of(
         read_is_masked = [program.register(f"masked {h}") for h in range(len(plan.heads))]
     if own_slot:
         filled = program.register("full")
-        program.embed(np.setdiff1d(vocabulary.everything, vocabulary["mask"]), filled)
+        program.embed(np.setdiff1d(vocabulary.all_tokens, vocabulary["mask"]), filled)
     if plan.system.edits:
         _start(program, registers)
 
@@ -174,7 +174,7 @@ def _start(program: Program, registers: SlotRegisters) -> None:
     """Treat a masked slot as if it had its start value."""
     plan = registers.plan
     written = program.register("written")
-    unmasked = np.setdiff1d(plan.symbols.vocabulary.everything, plan.symbols.vocabulary["mask"])
+    unmasked = np.setdiff1d(plan.symbols.vocabulary.all_tokens, plan.symbols.vocabulary["mask"])
     program.embed(unmasked, written)
 
     def columns_of(feature: Feature) -> list[int]:
@@ -201,7 +201,7 @@ def start_layer(
         as_letter = features(program, f"as letter {h}", head.features)
         embed_meaning(program, head, as_letter, range(len(plan.system.letters)))
         start.fetched.append(features(program, f"letter {h}", head.features))
-        address = program.code(f"letter address {h}", plan.address(h, plan.starts), room=plan.room)
+        address = program.code(f"letter address {h}", plan.address(h, plan.starts), capacity=plan.capacity)
         lookup(layer, address, registers.row_code).copy(as_letter.all, start.fetched[h].all)
     for region in plan.starts:
         start.outside[region] = program.flag(f"not start of {region.name}", plan.not_in([region]))
@@ -266,7 +266,7 @@ class SlotResults:
 
     def read_out(self) -> None:
         program, plan = self.program, self.plan
-        program.read_out(plan.symbols.vocabulary.everything, program.one, -B)
+        program.read_out(plan.symbols.vocabulary.all_tokens, program.one, -B)
         for column in self.finds:  # no row reads these rows: a sampler that fills all slots may fill them at once
             program.read_out(plan.symbols.vocabulary["reject"], np.array([column]), B)
         for group in plan.groups:
@@ -362,11 +362,11 @@ def _read_out(program: Program, plan: SystemPlan, result: Features) -> None:
     group = plan.groups[-1]
     tokens = plan.symbols.tokens(group.values)
     if not plan.is_coded_as_sets(group):
-        program.read_out(plan.symbols.vocabulary.everything, program.one, -B)
+        program.read_out(plan.symbols.vocabulary.all_tokens, program.one, -B)
         for value, token in zip(group.values, tokens, strict=True):
             program.read_out(token, np.array([result.columns["is", value]]), B)
         return
-    program.read_out(np.setdiff1d(plan.symbols.vocabulary.everything, tokens), program.one, -B)
+    program.read_out(np.setdiff1d(plan.symbols.vocabulary.all_tokens, tokens), program.one, -B)
     for value, token in zip(group.values, tokens, strict=True):
         wrong = [("out" if sort == "in" else "in", item) for sort, item in plan.token_features(group, value)]
         for column in result.of(wrong):

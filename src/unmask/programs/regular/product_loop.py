@@ -145,5 +145,5 @@ def _deliver(
 ) -> None:
     """After the loop, let every row look up row 0; its logits say whether that product accepts."""
     lookup_row(program.layer(), 0, row_code).copy(product_at, verdict)
-    program.read_out(vocabulary.everything, program.one, -B)
+    program.read_out(vocabulary.all_tokens, program.one, -B)
     program.read_out(vocabulary.verdicts, program.columns("verdict"), B)

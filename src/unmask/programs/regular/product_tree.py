@@ -48,7 +48,7 @@ class ProductTree:
     """A tree of products: its rows, the positions of the two factors of a row, and how rows are written."""
 
     rows: Expression
-    room: Expression  # the number of rows that can be addressed
+    capacity: Expression  # the number of rows that can be addressed
     factors: tuple[Expression, Expression]
     waits: bool  # a row may be read before it is written
     attention: Attention
@@ -242,7 +242,7 @@ def product_node(
     _answer(program.layer().mlp, products, registers, undecided)
     _read_out(program, products, vocabulary, registers)
     if own_slot:
-        program.read_out(vocabulary.everything, program.one, -B)
+        program.read_out(vocabulary.all_tokens, program.one, -B)
     else:
         _suppress(program, vocabulary, products.symbol_of, registers)
     return program
@@ -282,8 +282,11 @@ class _ProductRegisters:
             last=program.flag("last row", n.equals(tree.rows - 1)),
             inner=program.flag("inner row", n < tree.rows - 1),
             masked=program.register("masked"),
-            row_code=program.code("here", n, room=tree.room),
-            address=[program.code(f"{s} address", f, room=tree.room) for s, f in zip(SIDES, tree.factors, strict=True)],
+            row_code=program.code("here", n, capacity=tree.capacity),
+            address=[
+                program.code(f"{s} address", f, capacity=tree.capacity)
+                for s, f in zip(SIDES, tree.factors, strict=True)
+            ],
             as_factor=[program.register(f"as {s}", names) for s, names in zip(SIDES, features, strict=True)],
             factor=[program.register(s, names) for s, names in zip(SIDES, features, strict=True)],
             absent=[program.register(f"{s} masked") for s in SIDES],
@@ -358,7 +361,7 @@ def _suppress(program: Program, vocabulary: Vocabulary, written: Columns, regist
     program.read_out(vocabulary.verdicts, registers.inner, -B)
     for symbols in (written, vocabulary.verdicts):
         program.read_out(symbols, registers.ready, -B)
-    other_symbols = set(vocabulary.everything.tolist()) - set(written.tolist()) - set(vocabulary.verdicts.tolist())
+    other_symbols = set(vocabulary.all_tokens.tolist()) - set(written.tolist()) - set(vocabulary.verdicts.tolist())
     program.read_out(sorted(other_symbols), program.one, -B)
 
 

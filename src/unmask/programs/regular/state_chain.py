@@ -52,7 +52,7 @@ def state_chain(automaton: Automaton, vocabulary: Vocabulary, length: Expression
     moves = automaton.delta if not begin else np.hstack([automaton.delta, np.arange(automaton.states)[:, None]])
     _move(layer, moves, automaton.accepting, state, letter, following, (rejected, accepted))
 
-    program.read_out(vocabulary.everything, program.one, -B)
+    program.read_out(vocabulary.all_tokens, program.one, -B)
     for columns in following:
         program.read_out(written, columns, B)
     program.read_out(vocabulary["accept"], accepted, B)

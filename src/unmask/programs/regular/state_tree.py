@@ -214,8 +214,8 @@ def _read_out(
 ) -> None:
     """Set the logits: -B for all symbols, B twice for the choice, -B twice for symbols that the row cannot hold."""
     holdable = np.concatenate([written, vocabulary.verdicts])
-    never = np.setdiff1d(vocabulary.everything, holdable)
-    program.read_out(vocabulary.everything if own_slot else never, program.one, -B)
+    never = np.setdiff1d(vocabulary.all_tokens, holdable)
+    program.read_out(vocabulary.all_tokens if own_slot else never, program.one, -B)
     if not own_slot:
         program.read_out(holdable, registers.ready, -B)
     for columns in registers.result:
@@ -293,8 +293,8 @@ def state_planner(vocabulary: Vocabulary, layout: StateLayout) -> Program:
     states = layout.states
     first_row = [choose(f < N, f, N + states * (f - N)) for f in (layout.left, layout.right)]
     children = (first_row[0] + layout.left_state, first_row[1]) if layout.waits else ()
-    room = max(layout.rows, (states + 1) * layout.length)
-    return readiness_planner(vocabulary, constant(layout.rows), children, room=constant(room))
+    capacity = max(layout.rows, (states + 1) * layout.length)
+    return readiness_planner(vocabulary, constant(layout.rows), children, capacity=constant(capacity))
 
 
 def parallel_block(length: int, states: int) -> int:

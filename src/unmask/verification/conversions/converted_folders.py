@@ -124,9 +124,9 @@ class _SourceWeights:
         }
 
     def program(self, program: Program) -> Program:
-        assert program.every is not None
+        assert program.rows_in_length is not None
         result = Program(program.symbols, program.outputs, 0, 0, program.attention, program.loop, program.noise)
-        result.every = substituted(program.every, self._sizes)
+        result.rows_in_length = substituted(program.rows_in_length, self._sizes)
         result.codes |= {name: substituted(code_size, self._sizes) for name, code_size in program.codes.items()}
         for name, labels in program.registers.items():
             if name != "one":

@@ -342,7 +342,7 @@ class ConversionClaim:
             raise ObligationFailed(f"the construction looks at what a source does not show: {error}") from error
 
     def program(self, name: str) -> Program:
-        if name not in self.programs or self.programs[name].every is None:
+        if name not in self.programs or self.programs[name].rows_in_length is None:
             raise ObligationFailed(f"the conversion has no program of every N called {name}")
         return self.programs[name]
 
@@ -362,7 +362,7 @@ class ConversionClaim:
         )
 
     def require_rows(self, name: str, rows: Term) -> None:
-        every = self.program(name).every
-        assert every is not None
+        row_count = self.program(name).rows_in_length
+        assert row_count is not None
         arithmetic = self.arithmetic
-        arithmetic.require(f"{name}: the number of rows", arithmetic.at(every, arithmetic.row()) == rows)
+        arithmetic.require(f"{name}: the number of rows", arithmetic.at(row_count, arithmetic.row()) == rows)

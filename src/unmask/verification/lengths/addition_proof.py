@@ -85,9 +85,14 @@ def _require_frame(family: AdditionFamily, arithmetic: Arithmetic) -> None:
     slots = N + N / 2 + 1
     arithmetic.require("frame: slots", arithmetic.at(design.padding, row) == slots)
     for name, program in design.programs.items():
-        if program.every is None or program.attention != "unmasked" or program.loop is not None or program.noise:
+        if (
+            program.rows_in_length is None
+            or program.attention != "unmasked"
+            or program.loop is not None
+            or program.noise
+        ):
             raise ObligationFailed(f"the {name} is not an unmasked transformer of every N without loop and noise")
-        arithmetic.require(f"frame: rows of the {name}", arithmetic.at(program.every, row) == N + slots)
+        arithmetic.require(f"frame: rows of the {name}", arithmetic.at(program.rows_in_length, row) == N + slots)
     n = row.n
     cases = [n < N, arithmetic.z3.And(n >= N, n < 2 * N), arithmetic.z3.And(n >= 2 * N, n < 2 * N + N / 2)]
     some_case = arithmetic.z3.Or(*cases, n == 2 * N + N / 2)
@@ -177,8 +182,8 @@ class _AdditionPredictor(_AdditionTransformer):
         orders = {"a row of k": kinds.k + 1, "slot i": kinds.i, "the last slot": half}
         for name, row in kinds.all.items():
             number, hidden = arithmetic.at(below.number, row), arithmetic.at(below.hidden, row)
-            room = arithmetic.at(below.room, row)
-            fits = z3.And(number >= 0, number < room)
+            capacity = arithmetic.at(below.capacity, row)
+            fits = z3.And(number >= 0, number < capacity)
             arithmetic.require(f"{below.name}: the number of {name} has room", fits, row.facts)
             if name in orders:
                 arithmetic.require(f"{below.name}: the number of {name}", number == orders[name], row.facts)

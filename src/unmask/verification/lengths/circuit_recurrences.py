@@ -33,7 +33,7 @@ from unmask.recurrences.slots import Slots
 from unmask.verification.lengths.letter_coverage import require_entries, require_levels
 from unmask.verification.lengths.obligations import ObligationFailed, Term, reachable_closure
 from unmask.verification.lengths.row_tables import state_maps
-from unmask.verification.lengths.system_slots import BranchRows, Operand, Search, SystemClaim, impossible
+from unmask.verification.lengths.system_slots import BranchRows, Operand, Search, SystemClaim, is_impossible
 
 
 def require_family(claim: SystemClaim, family: str) -> None:
@@ -190,7 +190,7 @@ def _arguments(operand: Operand) -> Iterator[Any]:
 def _may_occur(claim: SystemClaim, branch_rows: BranchRows, *, odd: bool) -> bool:
     """Return whether the root, whose level is ⌈log2 N⌉, may be in this branch."""
     arithmetic = claim.arithmetic
-    return not impossible(arithmetic, [*branch_rows.facts, int(odd) == arithmetic.T % 2])
+    return not is_impossible(arithmetic, [*branch_rows.facts, int(odd) == arithmetic.T % 2])
 
 
 def _value(a: Any, b: Any, *, odd: bool) -> bool | None:
@@ -279,7 +279,7 @@ def _check_halves(claim: SystemClaim) -> str:
             raise ObligationFailed("the search does not find exactly the pairs that differ")
         cases += 1
     for branch_rows, odd, differs in product(claim.slot_branches, (False, True), (False, True)):
-        if impossible(arithmetic, [*branch_rows.facts, int(odd) == arithmetic.N % 2]):
+        if is_impossible(arithmetic, [*branch_rows.facts, int(odd) == arithmetic.N % 2]):
             continue
         for answer in _answers(claim, branch_rows, matched=differs):
             if answer != (not odd and not differs):

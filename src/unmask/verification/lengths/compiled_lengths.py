@@ -27,18 +27,18 @@ from unmask.expressions import Expression
 from unmask.numerics.arithmetic import Precision
 from unmask.problems.problem import Problem
 from unmask.verification.lengths.expected_weights import compare_with_family, values_at
-from unmask.verification.lengths.obligations import LEAST_ASKED, Ledger, ObligationFailed
+from unmask.verification.lengths.obligations import LEAST_SOLVER_LENGTH, Ledger, ObligationFailed
 from unmask.weights.size_limits import LARGEST_ACTIVATION
 from unmask.weights.storage import load, save
 
-FIRST = (2, 3, 4, 8, 9, 31, 37, 100, 128, 1000)
+ALWAYS_COMPARED = (2, 3, 4, 8, 9, 31, 37, 100, 128, 1000)
 """Lengths that are compared even if the weights are large."""
-THEN = (5, 7, 63, 64, 65, 127, 129, 255, 256, 257, 511, 512, 513)
-HASHED = ((101, 250), (101, 600), (251, 600), (601, 2000))
+COMPARED_IF_SMALL = (5, 7, 63, 64, 65, 127, 129, 255, 256, 257, 511, 512, 513)
+HASHED_INTERVALS = ((101, 250), (101, 600), (251, 600), (601, 2000))
 """A hash of the statement selects one length of each interval."""
 MOST_SLOTS = 1 << 14
 """Longer models are compared only if `--check-length` names them."""
-LEAST_COMPARED = len(FIRST) + len(HASHED)
+LEAST_COMPARED = len(ALWAYS_COMPARED) + len(HASHED_INTERVALS)
 MOST_ENTRIES = 1 << 23
 """The weights of all compared lengths together, beside positions: larger families are compared at fewer lengths."""
 
@@ -48,9 +48,9 @@ MOST_ROWS = 1 << 39
 
 
 def hashed_lengths(statement: str) -> tuple[int, ...]:
-    """Return one length of each interval of `HASHED`; they depend on the statement alone."""
+    """Return one length of each interval of `HASHED_INTERVALS`; they depend on the statement alone."""
     lengths = []
-    for i, (first, last) in enumerate(HASHED):
+    for i, (first, last) in enumerate(HASHED_INTERVALS):
         digest = hashlib.sha256(f"{i} {statement}".encode()).digest()
         lengths.append(first + int.from_bytes(digest[:8], "big") % (last - first + 1))
     return tuple(lengths)
@@ -65,7 +65,7 @@ def lengths_to_compare(
     """
     least, padding = family.least, family.design.padding
     compared, omitted = [], []
-    for first in dict.fromkeys((*FIRST, *hashed_lengths(statement), *THEN)):
+    for first in dict.fromkeys((*ALWAYS_COMPARED, *hashed_lengths(statement), *COMPARED_IF_SMALL)):
         # if no word has this length, the next one is compared
         for length in (first, first + 1) if first > 100 else (first,):
             if length < least:
@@ -280,7 +280,7 @@ def require_formulas_alone(
     compiler: Compiler | None, family: ModelFamily, precision: Precision, ledger: Ledger
 ) -> None:
     """Settle that models of the family depend on N through formulas alone; with a compiler, also the compiled ones."""
-    least = max(family.least, LEAST_ASKED)  # the model of N = 0 is proved by itself
+    least = max(family.least, LEAST_SOLVER_LENGTH)  # the model of N = 0 is proved by itself
     bare = ModelFamily(family.kind, family.least, family.design, family.characters, {})
     _settle_uses("`ModelFamily.model_at` uses N in formulas alone", bare.model_at, least, precision, ledger)
     if compiler is not None:

@@ -23,7 +23,7 @@ from unmask.weights.transformer import Transformer
 
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Rows, columns and values of the entries that are not 0, ordered by row and column."""
-AT_ONCE = 1 << 12  # rows
+ROWS_AT_ONCE = 1 << 12
 
 
 def compare_with_family(family: ModelFamily, model: Model) -> int:
@@ -55,7 +55,7 @@ def compare_with_family(family: ModelFamily, model: Model) -> int:
 
 
 def compare_transformer(name: str, program: Program, length: int, actual: Transformer) -> int:
-    """Do the same for one transformer and its program for every N."""
+    """Compare a transformer with its program for every N; return the number of entries, or raise ObligationFailed."""
     return _compare_transformer(name, _ProgramAt(program, length, actual.precision), actual)
 
 
@@ -93,9 +93,9 @@ def _compare_transformer(name: str, expected: "_ProgramAt", actual: Transformer)
 def _compare_positions(name: str, expected: "_ProgramAt", actual: Transformer) -> int:
     if (len(actual.positions), actual.width) != (expected.rows, expected.width):
         raise ObligationFailed(f"the positions of the {name} have another shape than the family's", (expected.length,))
-    for first in range(0, expected.rows, AT_ONCE):
+    for first in range(0, expected.rows, ROWS_AT_ONCE):
         check()
-        rows = np.arange(first, min(first + AT_ONCE, expected.rows))
+        rows = np.arange(first, min(first + ROWS_AT_ONCE, expected.rows))
         wrong = np.flatnonzero((np.asarray(actual.positions[rows]) != expected.positions(rows)).any(axis=1))
         if wrong.size:
             row = first + int(wrong[0])
@@ -107,9 +107,9 @@ class _ProgramAt:
     """A program for every N at one N: the numbers of its columns, and its entries."""
 
     def __init__(self, program: Program, length: int, precision: Precision) -> None:
-        assert program.every is not None
+        assert program.rows_in_length is not None
         self.program, self.length, self.precision = program, length, precision
-        self.rows = value_at(program.every, 0, length)
+        self.rows = value_at(program.rows_in_length, 0, length)
         self._columns_at: dict[int, list[int]] = {}
         self._codes: set[int] = set()
         self._columns_of: dict[str, list[int]] = {}
@@ -266,10 +266,10 @@ def _each_number(x: np.ndarray, function: Callable[[int], int]) -> np.ndarray:
     return np.array([function(v) for v in distinct.tolist()], dtype=np.int64)[inverse.reshape(x.shape)]
 
 
-def _bits(room: int) -> int:
-    """Return the least m >= 1 with room <= 2^m."""
+def _bits(count: int) -> int:
+    """Return the least m >= 1 with count <= 2^m."""
     m = 1
-    while room > 1 << m:
+    while count > 1 << m:
         m += 1
     return m
 

@@ -209,11 +209,11 @@ def _automaton(automaton: Automaton) -> dict[str, Any]:
 
 
 def _program(program: Program, precision: Precision) -> dict[str, Any]:
-    assert program.every is not None
+    assert program.rows_in_length is not None
     return {
         "attention": program.attention,
         "loop": None if program.loop is None else list(program.loop),
-        "rows": nested_formula(program.every),
+        "rows": nested_formula(program.rows_in_length),
         "columns": [column for name in program.registers for column in _columns(program, name)],
         "embed": _entries(program.embedding, precision),
         "layers": [

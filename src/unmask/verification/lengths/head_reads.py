@@ -31,12 +31,12 @@ Score = tuple[int, bool]
 
 @dataclass(frozen=True)
 class HeadRead:
-    """Row n reads the row whose code `key` equals the `address` of n; codes can represent `room` numbers."""
+    """Row n reads the row whose code `key` equals the `address` of n; codes can represent `capacity` numbers."""
 
     name: str
     address: Expression
     key: Expression
-    room: Expression
+    capacity: Expression
 
 
 def reads_of(
@@ -147,8 +147,8 @@ def _compared_codes(program: Program, head: HeadBuilder, name: str) -> HeadRead:
     keys = sorted({n for _, key in forms for n, _ in _named_form(program, key) if n in program.codes})
     if len(keys) != 1 or len(queries) > 1:
         raise ObligationFailed("the head compares other than two codes")
-    room = {str(program.codes[name]) for name in (*queries, *keys)}
-    if len(room) != 1:
+    capacities = {str(program.codes[name]) for name in (*queries, *keys)}
+    if len(capacities) != 1:
         raise ObligationFailed("the codes of a comparison have different numbers of bits")
     address = _number_of_code(program, queries[0]) if queries else constant(0)
     return HeadRead(name, address, _number_of_code(program, keys[0]), program.codes[keys[0]])
@@ -237,7 +237,7 @@ class VisibleRows:
 
     name: str
     target: Expression | None
-    room: Expression | None
+    capacity: Expression | None
     hidden: Expression
     weight: int
 
@@ -273,15 +273,15 @@ def _rows_with_code(program: Program, head: HeadBuilder, name: str, precision: P
     if len(blocks) > 1 or any(first for first, _ in blocks):
         raise ObligationFailed("the head does not start with one comparison of codes, or has several")
     last = blocks[0][1] if blocks else 0
-    target, room = None, None
+    target, capacity = None, None
     scores: set[Score] = {(0, False)}
     if blocks:
         code = _common_code(program, forms[:last])
-        target, room, scores = _number_of_code(program, code), program.codes[code], set()
+        target, capacity, scores = _number_of_code(program, code), program.codes[code], set()
         start = [state for _, state in _bit_moves(program, forms[:last], precision)((0, False))]
         reachable_closure(start, _bit_moves(program, forms[:last], precision), scores.add)
     hidden, weight = _hidden_rows(program, forms[last:], scores, precision)
-    return VisibleRows(name, target, room, hidden, weight)
+    return VisibleRows(name, target, capacity, hidden, weight)
 
 
 def _common_code(program: Program, forms: Sequence[tuple[Form, Form]]) -> str:
@@ -298,7 +298,7 @@ class RowsBelow:
 
     name: str
     number: Expression
-    room: Expression
+    capacity: Expression
     hidden: Expression
     weight: int
 
@@ -373,10 +373,10 @@ def _hidden_rows(
 def _require_positions(program: Program, read: HeadRead, arithmetic: Arithmetic, row: AnyRow) -> None:
     """Settle that the code of row n is n, that codes have enough bits, and that the requested row is visible."""
     z3, n = arithmetic.z3, row.n
-    assert program.every is not None
-    rows, room = arithmetic.at(program.every, row), arithmetic.at(read.room, row)
+    assert program.rows_in_length is not None
+    rows, capacity = arithmetic.at(program.rows_in_length, row), arithmetic.at(read.capacity, row)
     in_row = [*row.facts, n >= 0, n < rows]
     key, address = arithmetic.at(read.key, row), arithmetic.at(read.address, row)
-    arithmetic.require(f"{read.name}: the code of row n is n, and has room", z3.And(key == n, rows <= room), in_row)
+    arithmetic.require(f"{read.name}: the code of row n is n, and has room", z3.And(key == n, rows <= capacity), in_row)
     visible = address <= n if program.attention == "causal" else address < rows
     arithmetic.require(f"{read.name}: the row that is asked for is there", z3.And(address >= 0, visible), in_row)

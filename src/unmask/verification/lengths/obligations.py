@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from unmask.errors import UnmaskError
 from unmask.expressions import Expression, fold
-from unmask.limits import check, current
+from unmask.limits import check, current_budget
 from unmask.verification.verdict import Obligation
 
 
@@ -153,10 +153,10 @@ def _witness(
 Term = Any
 """A term or a formula of the solver."""
 
-LEAST_ASKED = 1
+LEAST_SOLVER_LENGTH = 1
 """The least N that is asked about: for N = 0 there is no K."""
-PATIENCE = 20_000  # milliseconds for one question
-LOOK_EVERY = 1 / 20  # of a second
+QUESTION_MILLISECONDS = 20_000  # for one question to the solver
+SECONDS_BETWEEN_CHECKS = 1 / 20  # of the limits, while the solver works
 
 
 def solver_module() -> Any:
@@ -199,7 +199,7 @@ class Arithmetic:
     def __post_init__(self) -> None:
         self.N, self.K, self.T = self.z3.Ints("N K T")
         self.facts = [
-            max(self.least, LEAST_ASKED) <= self.N,
+            max(self.least, LEAST_SOLVER_LENGTH) <= self.N,
             self.K >= 1,
             self.K <= self.N,
             self.N < 2 * self.K,
@@ -328,13 +328,18 @@ class Arithmetic:
     def _answer(self, solver: Any) -> Any:
         """Return the solver's answer within the time limit; it runs in a thread, so that it can be interrupted."""
         check()
-        deadline = current().deadline
-        solver.set("timeout", PATIENCE if deadline is None else max(1, min(PATIENCE, _milliseconds_left(deadline))))
+        deadline = current_budget().deadline
+        solver.set(
+            "timeout",
+            QUESTION_MILLISECONDS
+            if deadline is None
+            else max(1, min(QUESTION_MILLISECONDS, _milliseconds_left(deadline))),
+        )
         solver.set("ctrl_c", False)  # otherwise the solver would handle the signal itself and continue
         with ThreadPoolExecutor(1) as pool:
             future = pool.submit(solver.check)
             try:
-                while not wait([future], LOOK_EVERY).done:
+                while not wait([future], SECONDS_BETWEEN_CHECKS).done:
                     check()
             except BaseException:
                 solver.interrupt()

@@ -34,7 +34,13 @@ from unmask.verification.lengths.compiled_lengths import (
     require_formulas_alone,
 )
 from unmask.verification.lengths.family_certificate import certificate_of
-from unmask.verification.lengths.obligations import LEAST_ASKED, Arithmetic, Ledger, ObligationFailed, internal_failure
+from unmask.verification.lengths.obligations import (
+    LEAST_SOLVER_LENGTH,
+    Arithmetic,
+    Ledger,
+    ObligationFailed,
+    internal_failure,
+)
 from unmask.verification.lengths.regular_loops import prove_chain, prove_looped
 from unmask.verification.lengths.regular_trees import LanguageClaim, prove_diffusion, prove_parallel
 from unmask.verification.lengths.system_proof import prove_system, system_statement
@@ -54,9 +60,9 @@ PROVERS: dict[str, Callable[[LanguageClaim], None]] = {
     "pcot": prove_parallel,
     "cot": prove_chain,
 }
-TRIED = 10
+SEARCHED_LENGTHS = 10
 """A counterexample is searched for at all lengths below this one."""
-LONGEST_TRIED = 600
+LONGEST_SEARCHED = 600
 """The largest length from an example of the solver at which a counterexample is searched for."""
 COMPARED_LENGTHS = 3
 """The number of lengths at which the model of a circuit family is compared with the textbook circuit."""
@@ -257,7 +263,7 @@ class _Attempt:
             for length in range(self._first_length):
                 self._require_single_length(length)
             claim = self._prove(arithmetic)
-            lengths = dict.fromkeys((*range(LEAST_ASKED), *self.lengths))
+            lengths = dict.fromkeys((*range(LEAST_SOLVER_LENGTH), *self.lengths))
             check_lengths(self.compiler, self.family, self.precision, lengths, self.ledger, self.compared)
             if self.is_compiled_family:
                 check_formulas(self.family, self.ledger)
@@ -286,7 +292,7 @@ class _Attempt:
         family with definitions of its own, and these lengths are compared with the problem itself.
         """
         assert self.family is not None
-        least = max(self.family.least, LEAST_ASKED)
+        least = max(self.family.least, LEAST_SOLVER_LENGTH)
         return least if self.offered.circuits is None else least + COMPARED_LENGTHS
 
     def _prove(self, arithmetic: Arithmetic) -> LanguageClaim | None:
@@ -377,7 +383,7 @@ class _Attempt:
         return None
 
     def _suspected_lengths(self, suspects: tuple[int, ...]) -> Iterator[int]:
-        yield from dict.fromkeys((*(s for s in suspects if 0 <= s <= LONGEST_TRIED), *range(TRIED)))
+        yield from dict.fromkeys((*(s for s in suspects if 0 <= s <= LONGEST_SEARCHED), *range(SEARCHED_LENGTHS)))
 
     def _beyond_bounds(self, model: Model) -> WrongModel | None:
         steps, padding = self.compiler.bound(self.kind, model.length)
@@ -394,7 +400,7 @@ class _Attempt:
 # Verdict about every N → a page: the statement, every obligation with its method and result, and the assumptions.
 
 
-def report(answer: Verdict, seconds: float, *, html: bool) -> str:
+def proof_page(answer: Verdict, seconds: float, *, html: bool) -> str:
     """Return the page as HTML or Markdown."""
     assert answer.record is not None
     return "\n".join((_html if html else _markdown)(answer, answer.record, seconds)) + "\n"

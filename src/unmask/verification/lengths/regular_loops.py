@@ -13,7 +13,7 @@ from itertools import product
 
 import numpy as np
 
-from unmask.engines.visible_keys import distinct
+from unmask.engines.visible_keys import distinct_by_hash
 from unmask.expressions import Expression
 from unmask.numerics.arithmetic import add, multiply
 from unmask.verification.lengths.head_reads import HeadRead, reads_of, require_copies
@@ -130,7 +130,7 @@ class LoopTable:
     def _content_numbers(self, vectors: np.ndarray) -> np.ndarray:
         """Return the number of the content of every vector; new contents get new numbers."""
         self._extend_ranges(vectors)
-        first, which = distinct(vectors[self.read_columns])
+        first, which = distinct_by_hash(vectors[self.read_columns])
         numbers = np.empty(first.size, dtype=np.int64)
         for i, k in enumerate(first.tolist()):
             content = vectors[self.read_columns, k].tobytes()
@@ -164,7 +164,7 @@ class LoopTable:
         state = self.rows.layer(0, rows, outputs)
         self._extend_ranges(state)
         distinguishing = self.live_columns[state[self.live_columns].min(axis=1) != state[self.live_columns].max(axis=1)]
-        first, which = distinct(state[distinguishing])
+        first, which = distinct_by_hash(state[distinguishing])
         state = state[:, first]
         for layer in range(1, self.last):
             state = self.rows.layer(layer, state, ())

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from unmask.compilers.model_families import ModelFamily
-from unmask.engines.visible_keys import distinct
+from unmask.engines.visible_keys import distinct_by_hash
 from unmask.expressions import Expression, n
 from unmask.expressions import N as LENGTH
 from unmask.numerics.arithmetic import Precision
@@ -51,7 +51,7 @@ class LanguageClaim:
     def program(self, name: str) -> Program:
         """Return the program for every N with this name."""
         programs = self.family.design.programs
-        if name not in programs or programs[name].every is None:
+        if name not in programs or programs[name].rows_in_length is None:
             raise ObligationFailed(f"the family has no program of every N called {name}")
         return programs[name]
 
@@ -82,9 +82,9 @@ class LanguageClaim:
                 continue
             arithmetic.require(f"frame: {name}", arithmetic.at(size, row) == expected)
         for name in design.programs:
-            every = self.program(name).every
-            assert every is not None
-            arithmetic.require(f"frame: rows of the {name}", arithmetic.at(every, row) == rows)
+            row_count = self.program(name).rows_in_length
+            assert row_count is not None
+            arithmetic.require(f"frame: rows of the {name}", arithmetic.at(row_count, row) == rows)
 
 
 # Node: a row that multiplies the contents of two other rows, as a table over symbols.
@@ -110,7 +110,7 @@ class ProductRow:
         """Per head the distinct outputs, and the number of the output for every symbol × flags."""
         for head in (0, 1):
             outputs = rows.head_output(0, head, starts)
-            first, inverse = distinct(outputs.values)
+            first, inverse = distinct_by_hash(outputs.values)
             self.outputs.append((outputs[first], inverse.reshape(symbols, -1)))
         self.excluded: int | None = None  # a symbol that cannot be chosen
         self.pool = PairPool(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
@@ -255,7 +255,7 @@ def _slot_cases(node: ProductRow) -> Iterator[tuple[np.ndarray, bool, np.ndarray
     slots: list[tuple[np.ndarray, bool]] = []
     for masked, tokens in ((True, np.array([node.mask])), (False, written)):
         vectors = node.rows.start(tokens, flags)
-        slots += [(vectors[:, k], masked) for k in distinct(vectors[node.rows.live()])[0]]
+        slots += [(vectors[:, k], masked) for k in distinct_by_hash(vectors[node.rows.live()])[0]]
     outputs = []
     for _, output_of in node.outputs:
         masked_outputs = np.unique(output_of[node.mask])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unmask.engines.prepared_weights import PreparedMlp, SparseProduct
-from unmask.engines.visible_keys import distinct
+from unmask.engines.visible_keys import distinct_by_hash
 from unmask.errors import TooLarge
 from unmask.limits import check
 from unmask.numerics.arithmetic import Precision
@@ -28,7 +28,7 @@ from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Mlp
 
 MOST_FLAGS = 64
-AT_ONCE = 1 << 24  # cells
+CELLS_AT_ONCE = 1 << 24
 LARGE = 4096  # hidden units
 NEVER = -(1 << 40)
 """Below every logit."""
@@ -137,7 +137,7 @@ class RowVectors:
     def step(self) -> int:
         """The number of cases that are computed at a time."""
         largest = max([self.width, *(min(mlp.size, LARGE) for mlp in self._mlps)])
-        return max(16, AT_ONCE // largest)
+        return max(16, CELLS_AT_ONCE // largest)
 
     def single_pass(self, rows: np.ndarray, outputs: Sequence[SomeColumns]) -> tuple[np.ndarray, np.ndarray]:
         """Return (distinct logits, which of them each row has) of rows whose heads are all in the first layer."""
@@ -158,7 +158,7 @@ class RowVectors:
         read = [later.mlp.w1.row for later in self._layers[layer + 1 :]]
         live = np.unique(np.concatenate([*read, self.transformer.out.column]))
         live = live[rows[live].min(axis=1) != rows[live].max(axis=1)]
-        first, which = distinct(rows[live])
+        first, which = distinct_by_hash(rows[live])
         return rows[:, first], which
 
     def check_single_pass(self, heads: int) -> None:

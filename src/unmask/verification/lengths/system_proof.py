@@ -25,7 +25,15 @@ from unmask.recurrences.unfolding import Key, Unfolding
 from unmask.verification.lengths.head_reads import require_copies
 from unmask.verification.lengths.obligations import Arithmetic, ObligationFailed, Term
 from unmask.verification.lengths.system_rows import SystemTransformer
-from unmask.verification.lengths.system_slots import AnySlot, BranchRows, Group, Search, Space, SystemClaim, impossible
+from unmask.verification.lengths.system_slots import (
+    AnySlot,
+    BranchRows,
+    Group,
+    Search,
+    Space,
+    SystemClaim,
+    is_impossible,
+)
 
 # System → ranks, so that no slot waits forever: the number of a slot is larger than that of every slot it reads.
 #
@@ -221,11 +229,11 @@ def _require_frame(claim: SystemClaim) -> None:
         raise ObligationFailed("the family writes in blocks")
     arithmetic.require("frame: slots", arithmetic.at(design.padding, start) == space.rows - arithmetic.N)
     for name, program in design.programs.items():
-        if program.every is None:
+        if program.rows_in_length is None:
             raise ObligationFailed(f"the family has no program of every N called {name}")
         if program.attention != "unmasked" or program.loop is not None or program.noise is not None:
             raise ObligationFailed(f"the {name} is not an unmasked transformer without loop and noise")
-        arithmetic.require(f"frame: rows of the {name}", arithmetic.at(program.every, start) == space.rows)
+        arithmetic.require(f"frame: rows of the {name}", arithmetic.at(program.rows_in_length, start) == space.rows)
     answers, group = space.system.answers, space.system.answer_group
     if isinstance(answers, Slots):
         slot = claim.slots[group]
@@ -284,7 +292,7 @@ def _occurring_branches(claim: SystemClaim, slot: AnySlot) -> list[BranchRows]:
     for branch in space.branches(slot):
         branch_rows = BranchRows(f"{slot.name} ({1 + len(occurring)})", slot, branch)
         conditions = z3.And(*branch.conditions)
-        if impossible(arithmetic, [*slot.facts, conditions]):
+        if is_impossible(arithmetic, [*slot.facts, conditions]):
             excluded.append(z3.Not(conditions))
             continue
         if branch.required:
@@ -304,7 +312,7 @@ def _equal_operands(claim: SystemClaim, branch_rows: BranchRows) -> tuple[tuple[
         if operand.number is None:
             continue
         differs = {other: [*branch_rows.facts, numbers[other] != operand.number] for other in numbers}
-        first = next((other for other in numbers if impossible(arithmetic, differs[other])), k)
+        first = next((other for other in numbers if is_impossible(arithmetic, differs[other])), k)
         numbers.setdefault(first, operand.number)
         pairs += [(first, k)] if first < k else []
     if pairs:

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.engines.visible_keys import distinct
+from unmask.engines.visible_keys import distinct_by_hash
 from unmask.numerics.arithmetic import Precision, multiply
 from unmask.programs.program import Program
 from unmask.recurrences.interpreter import range_items, range_result, rule_result
@@ -39,7 +39,7 @@ from unmask.verification.lengths.head_reads import (
 )
 from unmask.verification.lengths.obligations import ObligationFailed, Term, reachable_closure
 from unmask.verification.lengths.row_tables import NEVER, RowVectors, chunks
-from unmask.verification.lengths.system_slots import AnySlot, BranchRows, Operand, Search, SystemClaim, impossible
+from unmask.verification.lengths.system_slots import AnySlot, BranchRows, Operand, Search, SystemClaim, is_impossible
 from unmask.verification.transformer_layer import SomeColumns
 
 LAYER = 1
@@ -145,7 +145,7 @@ class SearchHeads:
         arithmetic, searches = self.claim.arithmetic, []
         for slot in self.claim.all_rows:
             hidden = arithmetic.at(visible.hidden, slot.row)
-            if isinstance(slot.group, Search) and impossible(arithmetic, [*slot.facts, hidden != 0]):
+            if isinstance(slot.group, Search) and is_impossible(arithmetic, [*slot.facts, hidden != 0]):
                 searches.append(slot.group)
                 arithmetic.require(f"{visible.name}: {slot.name} is not hidden", hidden == 0, slot.facts)
             else:
@@ -162,8 +162,8 @@ class SearchHeads:
             if len(searches) != 1 or searches[0].group.ranges:
                 raise ObligationFailed(f"{name} reads all rows that match, even those of other slots")
             return
-        assert visible.room is not None
-        fits = space.rows <= arithmetic.at(visible.room, arithmetic.row())
+        assert visible.capacity is not None
+        fits = space.rows <= arithmetic.at(visible.capacity, arithmetic.row())
         arithmetic.require(f"{name}: codes have room", fits)
         for slot in self.claim.all_rows:
             target = arithmetic.at(visible.target, slot.row)
@@ -378,12 +378,12 @@ class SystemTransformer:
         """Settle that the code of a row is the number of its slot, and that the code it asks for exists."""
         claim, arithmetic = self.claim, self.claim.arithmetic
         z3 = arithmetic.z3
-        rows, room = claim.space.rows, arithmetic.at(read.room, arithmetic.row())
+        rows, capacity = claim.space.rows, arithmetic.at(read.capacity, arithmetic.row())
         for slot in claim.all_rows:
             key, address = arithmetic.at(read.key, slot.row), arithmetic.at(read.address, slot.row)
             arithmetic.require(
                 f"{read.name}: the code of {slot.name} is its number, and has room",
-                z3.And(key == slot.number, rows <= room),
+                z3.And(key == slot.number, rows <= capacity),
                 slot.facts,
             )
             arithmetic.require(
@@ -402,7 +402,7 @@ class SystemTransformer:
             if isinstance(branch_rows.slot.group, Search) and not numbers:
                 options[FIRST_LETTER] = arithmetic.z3.IntVal(0)
             differs = {source: [*branch_rows.facts, address != number] for source, number in options.items()}
-            source = next((source for source in options if impossible(arithmetic, differs[source])), None)
+            source = next((source for source in options if is_impossible(arithmetic, differs[source])), None)
             if source is None:
                 goals.append(arithmetic.z3.Or(*(address == number for number in options.values())))
             else:
@@ -425,7 +425,7 @@ class SystemTransformer:
         flags = [rows.flags(claim.arithmetic, slot.row, ()) for slot in claim.all_rows]
         symbols = len(claim.family.design.vocabulary.symbols)
         outputs = rows.head_output(0, head, rows.start(np.arange(symbols), np.concatenate(flags, axis=1)))
-        first, inverse = distinct(outputs.values)
+        first, inverse = distinct_by_hash(outputs.values)
         output_of = inverse.reshape(symbols, -1)
         if (output_of != output_of[:, :1]).any():
             raise ObligationFailed("the output of a head does not depend on the symbol alone")

@@ -466,7 +466,7 @@ class SystemClaim:
             yield offset, in_length(box.sizes[last]), last, last + 1
 
 
-def impossible(arithmetic: Arithmetic, facts: Sequence[Term]) -> bool:
+def is_impossible(arithmetic: Arithmetic, facts: Sequence[Term]) -> bool:
     """Return whether a quick check shows that these facts never hold; an obligation confirms the result later."""
     solver = arithmetic.z3.Solver()
     solver.set("timeout", 2000)

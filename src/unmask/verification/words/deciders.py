@@ -30,7 +30,7 @@ from unmask.limits import stage
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.circuits.circuit import FALSE, TRUE, Circuit, CircuitBuilder
 from unmask.problems.context_free_grammars import Alternative, Grammar, derive_empty
-from unmask.problems.expression_shapes import ExpressionShape, applied
+from unmask.problems.expression_shapes import ExpressionShape, apply_operator
 from unmask.problems.problem import DecisionGraph, LetteredCircuit, Recurrences, Specification
 from unmask.reasoners.typed_words import is_integer
 from unmask.recurrences.interpreter import Interpreter
@@ -247,7 +247,7 @@ class ExpressionDecider:
             terms: dict[int, list[int]] = {}
             for a, x in values[operation.left].items():
                 for b, y in values[operation.right].items():
-                    terms.setdefault(applied(operation.symbol, a, b), []).append(builder.and_(x, y))
+                    terms.setdefault(apply_operator(operation.symbol, a, b), []).append(builder.and_(x, y))
             values.append({value: builder.or_(*pairs) for value, pairs in terms.items()})
         fit = builder.and_(*fits)
         answers = {f"symbol {value}": builder.and_(fit, x) for value, x in values[-1].items()}

@@ -72,7 +72,7 @@ def solver_class() -> Callable:
     return Solver
 
 
-def solved(solver: Any, conflicts: int | None = None, *, assumptions: Sequence[int] = ()) -> bool | None:
+def solve_within(solver: Any, conflicts: int | None = None, *, assumptions: Sequence[int] = ()) -> bool | None:
     """Return whether there is a model; None at the limit of conflicts. The time limit is checked in between."""
     used = 0
     while conflicts is None or used < conflicts:
@@ -105,10 +105,10 @@ class IncrementalSolver:
         """Return whether these literals can be true together; None at the limit of conflicts."""
         self.queries += 1
         self._last_solver = self._quick
-        answer = solved(self._quick, min(conflicts, QUICK_CONFLICTS), assumptions=literals)
+        answer = solve_within(self._quick, min(conflicts, QUICK_CONFLICTS), assumptions=literals)
         if answer is None and conflicts > QUICK_CONFLICTS:
             self._last_solver = self._thorough_solver()
-            answer = solved(self._last_solver, conflicts - QUICK_CONFLICTS, assumptions=literals)
+            answer = solve_within(self._last_solver, conflicts - QUICK_CONFLICTS, assumptions=literals)
         return answer
 
     def model(self) -> list[int]:
@@ -477,7 +477,7 @@ def _learned_clauses(
             waiting += [x >> 1 for x in circuit.gates[node - circuit.first_gate].inputs]
     for x in lemma:
         solver.add_clause([-x])
-    has_model = solved(solver)
+    has_model = solve_within(solver)
     proof = [] if has_model else solver.get_proof()
     solver.delete()
     if has_model:

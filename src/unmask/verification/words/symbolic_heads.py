@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unmask.engines.prepared_weights import SparseProduct
-from unmask.engines.visible_keys import MOST_BITS, CodeIndex, Places, ValueRange, find_bits, forgotten, prove_code
+from unmask.engines.visible_keys import MOST_BITS, CodeIndex, Places, ValueRange, find_bits, prove_code, score_prefix
 from unmask.numerics.compact import Compact
 from unmask.verification.words.network import (
     CERTAIN,
@@ -156,7 +156,7 @@ class KeyScores:
         assert self._range is not None
         first = len(self._effective_query_of)
         Q = self._queries.array()[:, first:]
-        since, score = forgotten(Q, self._score_rows, self._range, self._compact)
+        since, score = score_prefix(Q, self._score_rows, self._range, self._compact)
         columns = np.where(np.arange(self._score_rows[0].size)[:, None] >= since, Q[self._score_rows[0]], 0)
         self._effective_query_of += self._effective.number(np.vstack([since, score, columns]))
         for query, number in enumerate(self._effective_query_of[first:], first):

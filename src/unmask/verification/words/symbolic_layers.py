@@ -44,7 +44,7 @@ from unmask.verification.words.symbolic_heads import (
 from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Layer, Transformer
 
-AT_ONCE = 1 << 10  # rows
+ROWS_AT_ONCE = 1 << 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +72,9 @@ class Embedding:
     def __call__(self, tokens: Mapping[int, Token], live: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (row, vectors [columns, cases]) for the tokens of some rows; columns that are not live are 0."""
         rows = list(tokens)
-        for first in range(0, len(rows), AT_ONCE):
+        for first in range(0, len(rows), ROWS_AT_ONCE):
             check()
-            block = rows[first : first + AT_ONCE]
+            block = rows[first : first + ROWS_AT_ONCE]
             symbols = [tokens[row].symbols for row in block]
             sizes = [codes.size for codes in symbols]
             positions = self._positions[np.repeat(block, sizes)].T.astype(self._compact.narrow)
