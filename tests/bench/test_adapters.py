@@ -8,6 +8,7 @@ from unmask.bench import adapters
 from unmask.bench.adapters import sampler_named
 from unmask.bench.bench_folder import cached_models
 from unmask.bench.run_checks import run_checks
+from unmask.bench.user_function import user_function
 from unmask.errors import UnmaskError
 
 pytest.importorskip("transformers")
@@ -114,6 +115,17 @@ def test_a_published_loop_is_called_with_its_own_names(tree):
     report = run_checks(adapters.llada(published), tree, checks=["order", "within_budget", "batch_rows"])
     assert report.ok, report.text()
     assert "another word are the same" in report.outcomes[-1].message  # a partly filled canvas cannot be given
+
+
+def test_a_missing_package_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(adapters, "find_spec", lambda name: None if name == "torch" else object())
+    with pytest.raises(UnmaskError, match=r"needs torch; run `pip install 'unmask\[bench\]'`"):
+        adapters.check_sampler("llada", "tree-16")
+    with pytest.raises(UnmaskError, match="needs torch"):
+        user_function("math:sqrt")
+    (tmp_path / "mine.py").write_text("import not_installed\n")
+    with pytest.raises(UnmaskError, match="; install not_installed"):
+        sampler_named(f"{tmp_path}/mine.py:generate")
 
 
 @pytest.mark.parametrize(

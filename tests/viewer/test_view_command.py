@@ -113,6 +113,7 @@ def test_kinds_that_cannot_be_compared_are_left_out_and_listed(unmask, folders, 
         ([WORD, "--out", "{here}"], "is a folder; name a file in it"),
         ([WORD, "--out", "{here}/missing/trace.html"], "does not exist; create it"),
         ([WORD, "--svg", "{here}/missing/x.svg"], "does not exist; create it"),
+        ([WORD, "--svg", f"{__file__}/x.svg"], "test_view_command.py is not a folder; write x.svg to another folder"),
         (
             [WORD, "--text", "--compare", "rnn"],
             "is not a framework; give some of mdm, smdm, topk, plt, cot, pcot, or none",

@@ -98,6 +98,13 @@ def test_a_model_folder_is_replaced(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["m"]
 
 
+def test_the_current_folder_has_no_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FolderError, match=r"^\. is not a name that a folder can get; give one such as model$"):
+        save(random_model(0, "cot", 1), Path())
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_empty_folder_and_missing_parents_are_filled(tmp_path):
     (tmp_path / "empty").mkdir()
     for name in ("empty", "new/deep/folder"):

@@ -12,14 +12,16 @@ needs it is reported as not applicable.
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from importlib.util import find_spec
 from types import MethodType
 from typing import Any
 
 import numpy as np
 
 from unmask.bench.bench_folder import cached_models
+from unmask.bench.loaded_model import BenchError
 from unmask.bench.observed_run import NotApplicable
-from unmask.bench.run_checks import SECONDS_PER_RUN, Report, function_named, run_checks
+from unmask.bench.run_checks import SECONDS_PER_RUN, Report, function_named, named_checks, run_checks
 from unmask.errors import UnmaskError
 
 Generate = Callable[..., Any]
@@ -48,6 +50,8 @@ def check_sampler(
     `effects` maps further options to two values that must give different runs, `equal` maps options to values that must
     give the same run, `expected_failures` maps checks to reasons, and `seconds` limits every run.
     """
+    require_packages("torch", "transformers")
+    named_checks(checks)  # refuses unknown names before the models are loaded
     name = generate if isinstance(generate, str) else None
     function = sampler_named(generate) if isinstance(generate, str) else generate
     return run_checks(
@@ -63,6 +67,13 @@ def check_sampler(
     )
 
 
+def require_packages(*names: str) -> None:
+    """Refuse to run a sampler without the packages that this needs."""
+    missing = [name for name in names if find_spec(name) is None]
+    if missing:
+        raise BenchError(f"running a sampler needs {' and '.join(missing)}; run `pip install 'unmask[bench]'`")
+
+
 def sampler_named(text: str) -> Generate:
     """Return the function that a name means.
 
@@ -71,6 +82,11 @@ def sampler_named(text: str) -> Generate:
     `diffusers:NAME` may be followed by parameters of its scheduler, `diffusers:NAME:PARAMETER=VALUE,…`.
     """
     adapter = adapter_named(text)
+    if adapter is None and ":" not in text:
+        raise BenchError(
+            "a sampler is named FILE.py:NAME, package.module:NAME or as in `unmask samplers`, such as "
+            f"fast-dllm:threshold=0.9, not {text!r}"
+        )
     return function_named(text) if adapter is None else adapter
 
 

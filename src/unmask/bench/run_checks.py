@@ -198,7 +198,9 @@ def function_named(text: str) -> Callable[..., Any]:
         raise
     except (Exception, SystemExit) as error:  # the user's file may raise anything
         reason = " ".join(str(error).split())[:200]
-        raise BenchError(f"{text} cannot be loaded ({type(error).__name__}: {reason}); check the name") from None
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        advice = f"install {missing}" if missing and not module_name.startswith(missing) else "check the name"
+        raise BenchError(f"{text} cannot be loaded ({type(error).__name__}: {reason}); {advice}") from None
     if not callable(function):
         raise BenchError(f"{text} is a {type(function).__name__}, not a function; name a function that fills masks")
     return function

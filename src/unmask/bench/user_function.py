@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.bench.adapters import sampler_named
+from unmask.bench.adapters import require_packages, sampler_named
 from unmask.bench.observed_run import NotApplicable, ObservedRun, observe_run
 from unmask.bench.reference_models import model_begin
 from unmask.bench.run_checks import SECONDS_PER_RUN
@@ -33,6 +33,7 @@ def is_function(name: str) -> bool:
 
 def user_function(name: str) -> "UserSampler":
     """Return the function of this name; refuse a function that cannot be called with the arguments of the bench."""
+    require_packages("torch")
     function = sampler_named(name)
     check_call(function, {})
     return UserSampler(name, function)

@@ -32,6 +32,8 @@ def check_writable(path: Path, example: str, *, earlier: re.Pattern[bytes]) -> N
     try:
         if path.is_dir():
             raise UnmaskError(f"{path} is a folder; name a file in it, such as {path / example}")
+        if path.parent.exists() and not path.parent.is_dir():
+            raise UnmaskError(f"{path.parent} is not a folder; write {path.name} to another folder")
         if not path.parent.is_dir():
             raise UnmaskError(
                 f"the folder {path.parent} does not exist; create it, or write {path.name} to another folder"

@@ -173,7 +173,7 @@ def find(label: str) -> Item:
             return BY_LABEL[name]
     labels = [*BY_LABEL, *EQUATIONS]
     close = get_close_matches(label, labels, 3) or [name for name in labels if label.lower() in name][:3]
-    hint = f"did you mean {' or '.join(close)}?" if close else "`unmask paper` lists them all"
+    hint = f"did you mean {' or '.join(close)}?" if close and label else "`unmask paper` lists them all"
     raise UnmaskError(f"the paper has no item {label!r}; {hint}")
 
 

@@ -162,7 +162,9 @@ def _count(text: str, argument: str) -> int:
     if argument == "":
         return 1
     if not (argument.isascii() and argument.isdigit()) or len(argument) > 9 or int(argument) < 1:
-        raise PlannerError(f"the planner {shortened(text)!r} needs a positive integer, as in uniform:1")
+        raise PlannerError(
+            f"the planner {shortened(text)!r} needs a positive integer of at most 9 digits, as in confidence:1"
+        )
     return int(argument)
 
 
@@ -172,4 +174,4 @@ def _number(text: str, argument: str) -> Fraction:
             raise ValueError
         return Fraction(argument)
     except (ValueError, ZeroDivisionError):
-        raise PlannerError(f"the planner {shortened(text)!r} needs a number, as in threshold:1.5") from None
+        raise PlannerError(f"the planner {shortened(text)!r} needs a number, as in threshold:0.9") from None

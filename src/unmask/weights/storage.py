@@ -140,6 +140,8 @@ def check_replaceable(target: Path) -> set[str]:
     `save` replaces an empty folder, and a model folder in which every file is as unmask wrote it: listed in
     SHA256SUMS with its digest, and named by config.json. Call this before long work, too.
     """
+    if not target.name:  # the current folder, which cannot be replaced
+        raise FolderError(f"{target} is not a name that a folder can get; give one such as {target / 'model'}")
     try:
         if not target.exists() and not target.is_symlink():
             return set()

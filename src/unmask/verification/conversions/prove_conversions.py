@@ -109,7 +109,9 @@ def prove_theorem(
         reason = f"no proof of {stem} for every source is implemented; implemented are {', '.join(CONVERSION_PROOFS)}"
         return unknown_statement(subject, reason, TRUSTED)
     if like is not None and like.kind != theorem.source:
-        raise ProblemError(f"{stem} takes a {theorem.source}, the folder that sources are like is a {like.kind}")
+        raise ProblemError(
+            f"{stem} takes a {theorem.source}, but `like` is a {like.kind}; use a model of kind {theorem.source}"
+        )
     shape = CONVERSION_PROOFS[stem].shape if like is None else SourceShape.of(like)
     sizes = (*SAMPLE, *(SourceSizes(length, False, 2, 2) for length in lengths))
     return prove_every_source(theorem, shape, Precision(precision), engine, sizes=sizes)
