@@ -25,7 +25,7 @@ class UnmaskError(Exception):
     Examples:
         >>> compile_problem("(a|b", "mdm", length=9)
         Traceback (most recent call last):
-        unmask.errors.PatternError: Python cannot parse it (missing ), unterminated subpattern): correct it ...
+        unmask.errors.PatternError: Python cannot parse the pattern (missing ), unterminated subpattern): correct it ...
     """
 
 

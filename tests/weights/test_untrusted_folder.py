@@ -69,10 +69,10 @@ def cut(bytes_kept):
 
 
 WEIGHTS = {
-    "cut in the body": (cut(-3), "model.safetensors is not a whole safetensors file"),
-    "cut in the header": (cut(40), "model.safetensors is not a whole safetensors file"),
-    "empty": (cut(0), "model.safetensors is not a whole safetensors file"),
-    "garbage": (lambda: b"\xff" * 100, "model.safetensors is not a whole safetensors file"),
+    "cut in the body": (cut(-3), r"model.safetensors of \S+ is not a whole safetensors file"),
+    "cut in the header": (cut(40), r"model.safetensors of \S+ is not a whole safetensors file"),
+    "empty": (cut(0), r"model.safetensors of \S+ is not a whole safetensors file"),
+    "garbage": (lambda: b"\xff" * 100, r"model.safetensors of \S+ is not a whole safetensors file"),
     "negative row": (sparse_embed([(-1, 0, 4)]), "tensor embed: entry 0 .* has row -1, outside 0 … 4"),
     "negative column": (sparse_embed([(0, -4, 4)]), "tensor embed: .* has column -4"),
     "row beyond": (sparse_embed([(5, 0, 4)]), "tensor embed: .* has row 5"),
@@ -99,8 +99,8 @@ WEIGHTS = {
     "nan": (changed("out", np.full((5, 4), np.nan)), "tensor 'out' has the type F64"),
     "bool": (changed("out", np.zeros((5, 4), bool)), "tensor 'out' has the type BOOL"),
     "bfloat16": (header(extra=empty([0], "BF16")), "tensor 'extra' has the type BF16"),
-    "missing": (without("layers.0.mlp.b2"), "model.safetensors lacks the tensor 'layers.0.mlp.b2'"),
-    "missing embed": (without("embed"), "model.safetensors lacks the tensor 'embed'"),
+    "missing": (without("layers.0.mlp.b2"), r"model.safetensors of \S+ lacks the tensor 'layers.0.mlp.b2'"),
+    "missing embed": (without("embed"), r"model.safetensors of \S+ lacks the tensor 'embed'"),
     "missing part": (without("layers.0.heads.0.wv.val"), "lacks the tensor 'layers.0.heads.0.wv.val'"),
     "extra": (changed("bias", np.zeros(1, np.int8)), "holds the tensor 'bias', which no model has; remove it"),
     "extra in a layer": (changed("layers.0.mlp.b3", np.zeros(1, np.int8)), "holds the tensor 'layers.0.mlp.b3'"),
@@ -114,11 +114,11 @@ WEIGHTS = {
     "matrix bias": (changed("layers.0.mlp.b1", np.zeros((1, 1), np.int8)), "layers.0.mlp.b1 must have 1 axes"),
     "rows of pos": (changed("pos", np.zeros((4, 4), np.int8)), "pos of the model has 4 rows, but there are 3"),
     "columns of wv": (changed("layers.0.mlp.w2", np.zeros((1, 5), np.int8)), "tensor layers.0.mlp.w2 has the shape"),
-    "empty and huge": (header(pos=empty([2**63, 0])), "model.safetensors is not a whole safetensors file"),
-    "empty and too big": (header(extra=empty([2**62, 0, 4])), "model.safetensors is not a whole"),
-    "65 axes": (header(extra=empty([0] * 65)), "model.safetensors is not a whole"),
-    "10^12 promised": (header(embed=empty([10**12, 4])), "model.safetensors is not a whole"),
-    "negative size": (header(embed=empty([-1, 4])), "model.safetensors is not a whole"),
+    "empty and huge": (header(pos=empty([2**63, 0])), r"model.safetensors of \S+ is not a whole safetensors file"),
+    "empty and too big": (header(extra=empty([2**62, 0, 4])), r"model.safetensors of \S+ is not a whole"),
+    "65 axes": (header(extra=empty([0] * 65)), r"model.safetensors of \S+ is not a whole"),
+    "10^12 promised": (header(embed=empty([10**12, 4])), r"model.safetensors of \S+ is not a whole"),
+    "negative size": (header(embed=empty([-1, 4])), r"model.safetensors of \S+ is not a whole"),
     "long name": (header(**{"x" * 10**6: empty([0])}), "holds the tensor 'xxx.*…x"),
 }
 

@@ -47,6 +47,11 @@ def tensor_bytes(transformer: Transformer) -> bytes:
     return save(stored)
 
 
+def in_folder(path: Path) -> str:
+    """Return the name of a file as error messages give it: “model.safetensors of models/abb”."""
+    return f"{path.name} of {path.parent}"
+
+
 def read_transformer(path: Path, entry: TransformerEntry, precision: Precision, registers: object) -> Transformer:
     """Read the transformer of a file with arbitrary content."""
     tensors = Tensors(path)
@@ -64,10 +69,10 @@ def read_transformer(path: Path, entry: TransformerEntry, precision: Precision, 
             registers=Registers.from_json(registers, width=embed.shape[1]),
         )
     except WeightsError as error:
-        raise FolderError(f"{path.name}: {error}") from None
+        raise FolderError(f"{in_folder(path)}: {error}") from None
     extra = sorted(set(tensors.names) - tensors.used)
     if extra:
-        raise FolderError(f"{path.name} holds the tensor {shortened(extra[0])!r}, which no model has; remove it")
+        raise FolderError(f"{in_folder(path)} holds the tensor {shortened(extra[0])!r}, which no model has; remove it")
     _check_activations(transformer, path)
     return transformer
 
@@ -80,9 +85,9 @@ def check_distinct_names(path: Path) -> None:
     with path.open("rb") as file:
         header = file.read(int.from_bytes(file.read(8), "little"))
     try:
-        json.loads(header, object_pairs_hook=distinct_keys(FolderError, f" in the header of {path.name}"))
+        json.loads(header, object_pairs_hook=distinct_keys(FolderError, f" in the header of {in_folder(path)}"))
     except RecursionError:
-        raise FolderError(f"the header of {path.name} is nested too deeply; write the file again") from None
+        raise FolderError(f"the header of {in_folder(path)} is nested too deeply; write the file again") from None
 
 
 class Tensors:
@@ -93,7 +98,7 @@ class Tensors:
         self.used: set[str] = set()
         if not path.exists():
             raise FolderError(f"{path.parent} lacks the file {path.name}")
-        check_file(path, path.name, most=size_limits.LARGEST_FILE, error=FolderError)
+        check_file(path, in_folder(path), most=size_limits.LARGEST_FILE, error=FolderError)
         try:
             with safe_open(path, framework="numpy") as file:
                 check_distinct_names(path)
@@ -103,10 +108,10 @@ class Tensors:
                 check_memory(2 * path.stat().st_size, f"reading {path.name}")  # the mapped file, and its tensors
                 self._arrays = {name: self._read(file, name) for name in stage("reading", self.names)}
         except OSError as error:
-            raise FolderError(f"{path.name} cannot be read: {error.strerror or error}") from None
+            raise FolderError(f"{in_folder(path)} cannot be read: {error.strerror or error}") from None
         except (SafetensorError, ValueError) as error:  # NumPy refuses some shapes of empty tensors
             raise FolderError(
-                f"{path.name} is not a whole safetensors file: {shortened(str(error), most=200)}"
+                f"{in_folder(path)} is not a whole safetensors file: {shortened(str(error), most=200)}"
             ) from None
 
     def _check(self, name: str, promised) -> None:
@@ -114,10 +119,10 @@ class Tensors:
         kind, shape = promised.get_dtype(), promised.get_shape()
         if kind not in INTEGERS:
             raise FolderError(
-                f"{self.path.name}: tensor {shortened(name)!r} has the type {kind}; it must hold integers"
+                f"{in_folder(self.path)}: tensor {shortened(name)!r} has the type {kind}; it must hold integers"
             )
         check_size = check_activations if name == POSITIONS else check_cells
-        check_size(prod(shape), 1, f"{self.path.name}: tensor {shortened(name)!r}")
+        check_size(prod(shape), 1, f"{in_folder(self.path)}: tensor {shortened(name)!r}")
 
     def _read(self, file, name: str) -> np.ndarray:
         promised = file.get_slice(name)
@@ -131,7 +136,8 @@ class Tensors:
         """Read a large tensor in blocks, and check time and memory before each block."""
         if len(shape) > 2:
             raise FolderError(
-                f"{self.path.name}: tensor {shortened(name)!r} must have at most 2 axes, but its shape is {shape[:8]}"
+                f"{in_folder(self.path)}: tensor {shortened(name)!r} must have at most 2 axes, "
+                f"but its shape is {shape[:8]}"
             )
         array = np.empty(shape, dtype=kind)
         for block in _blocks(shape):
@@ -140,7 +146,7 @@ class Tensors:
             try:
                 _check_fits(shortened(name), values)
             except WeightsError as error:
-                raise FolderError(f"{self.path.name}: {error}") from None
+                raise FolderError(f"{in_folder(self.path)}: {error}") from None
             array[block] = values
         return array
 
@@ -151,7 +157,7 @@ class Tensors:
         if numbers != expected:
             unexpected = shortened(min(numbers - expected))
             raise FolderError(
-                f"{self.path.name}: {prefix}{unexpected} is not expected; number {prefix}* from 0 without gaps"
+                f"{in_folder(self.path)}: {prefix}{unexpected} is not expected; number {prefix}* from 0 without gaps"
             )
         return len(numbers)
 
@@ -160,8 +166,8 @@ class Tensors:
         if name not in self._arrays and f"{name}.shape" in self._arrays:
             matrix = self._sparse(name)
             columns = np.unique(matrix.column)
-            check_activations(*matrix.shape, f"{self.path.name}: tensor {name}")
-            check_cells(matrix.shape[0], columns.size, f"{self.path.name}: tensor {name}")
+            check_activations(*matrix.shape, f"{in_folder(self.path)}: tensor {name}")
+            check_cells(matrix.shape[0], columns.size, f"{in_folder(self.path)}: tensor {name}")
             table = np.zeros((matrix.shape[0], columns.size), dtype=_smallest_type(matrix.value))
             table[matrix.row, np.searchsorted(columns, matrix.column)] = matrix.value
             return as_positions(matrix.shape[1], columns, table)
@@ -213,7 +219,7 @@ class Tensors:
 
     def _take(self, name: str) -> np.ndarray:
         if name not in self._arrays:
-            raise FolderError(f"{self.path.name} lacks the tensor {name!r}")
+            raise FolderError(f"{in_folder(self.path)} lacks the tensor {name!r}")
         self.used.add(name)
         return self._arrays[name]
 
@@ -248,13 +254,13 @@ def _layer(tensors: Tensors, i: int) -> Layer:
 def _check_activations(transformer: Transformer, path: Path) -> None:
     """Check the size of a pass: rows times the residual and query widths, and the hidden units of one row at a time."""
     rows = len(transformer.positions)
-    check_activations(rows, transformer.width, f"{path.name}: embed with {rows} rows")
+    check_activations(rows, transformer.width, f"{in_folder(path)}: embed with {rows} rows")
     widths = []
     for i, layer in enumerate(transformer.layers):
         widths += [(f"layers.{i}.heads.{j}.wq", head.wq.shape[1]) for j, head in enumerate(layer.heads)]
-        check_cells(1, layer.mlp.w1.shape[1], f"{path.name}: layers.{i}.mlp.w1")
+        check_cells(1, layer.mlp.w1.shape[1], f"{in_folder(path)}: layers.{i}.mlp.w1")
     for name, width in widths:
-        check_cells(rows, width, f"{path.name}: {name} with {rows} rows")
+        check_cells(rows, width, f"{in_folder(path)}: {name} with {rows} rows")
 
 
 def _check_fits(name: str, array: np.ndarray) -> None:

@@ -163,7 +163,7 @@ def _python_tree(pattern: str, *, ascii: bool, ignore_case: bool) -> tuple[Any, 
         except re.error as error:
             column = None if error.pos is None else error.pos + 1
             raise PatternError(
-                f"Python cannot parse it ({error.msg}): correct it", pattern=pattern, column=column
+                f"Python cannot parse the pattern ({error.msg}): correct it", pattern=pattern, column=column
             ) from None
         except (OverflowError, ValueError):
             raise PatternError("a repetition count is too large: lower the counts", pattern=pattern) from None
