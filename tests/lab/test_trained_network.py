@@ -7,7 +7,7 @@ from torch.nn.functional import gelu
 from lab.small import small
 from unmask.errors import TooLarge
 from unmask.lab.settings import Shape
-from unmask.lab.task_layouts import NO_OPERAND, PLACE_BITS
+from unmask.lab.task_layouts import NO_OPERAND, ROW_BITS
 from unmask.lab.task_sources import Stream, words
 from unmask.lab.tasks import LabTask
 from unmask.lab.trained_network import KeyValueCache, NetworkMlp, PlaceTable, TrainedNetwork, code_width, pointer_codes
@@ -20,9 +20,9 @@ def test_bits_name_the_row_and_its_operands():
     assert table.shape == (2, 7, code_width("bits"))
     own, left, right = np.split(table[0, 5], 3)
     for part, place in ((own, 5), (left, task.pointers[0, 5, 0]), (right, task.pointers[0, 5, 1])):
-        assert sum(1 << bit for bit in range(PLACE_BITS) if part[bit] > 0) == place
+        assert sum(1 << bit for bit in range(ROW_BITS) if part[bit] > 0) == place
     assert task.pointers[0, 0, 0] == NO_OPERAND
-    assert not table[0, 0, PLACE_BITS:].any()
+    assert not table[0, 0, ROW_BITS:].any()
 
 
 @pytest.mark.parametrize("encoding", ["positions", "learned", "none"])

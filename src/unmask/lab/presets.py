@@ -85,7 +85,7 @@ def run_cell(cell: SweepCell, folder: Path | None = None) -> dict[str, Any]:
 
 def _measured(cell: SweepCell, run: Any) -> dict[str, Any]:
     from unmask.lab.network_measures import measure_waiting, operand_attention, right_by_level
-    from unmask.lab.task_layouts import PLACES
+    from unmask.lab.task_layouts import MOST_ROWS
     from unmask.lab.task_sources import Stream
     from unmask.lab.trained_model import accuracy
     from unmask.lab.trained_sampling import measure_samplers
@@ -107,7 +107,7 @@ def _measured(cell: SweepCell, run: Any) -> dict[str, Any]:
         measured["longer"] = {}
         for length in (2 * trained.length, 4 * trained.length):
             resized = trained.at_length(length)
-            if resized.task.rows <= PLACES:
+            if resized.task.rows <= MOST_ROWS:
                 longer_accuracy = accuracy(resized, LONGER_WORDS, seed=cell.config.seed, stream=Stream.judging)
                 measured["longer"][str(length)] = longer_accuracy.right
     if "planners" in cell.measures:

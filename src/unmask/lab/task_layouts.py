@@ -22,10 +22,10 @@ MASK, PAD = -1, -2
 """In `states`: not an element."""
 FETCHES = 2  # operands of a product; a rule of a program may read more
 MOST_FETCHES = 8
-PLACE_BITS = 8
-PLACES = 1 << PLACE_BITS
-"""The number of rows that a code distinguishes."""
-LAST = (-1,)
+ROW_BITS = 8
+MOST_ROWS = 1 << ROW_BITS
+"""The largest number of rows: a row is identified by a code of ROW_BITS bits."""
+LAST_SLOT = (-1,)
 
 
 class TaskLayout(Protocol):
@@ -121,7 +121,7 @@ class DirectLayout:
 #     y_t = y_{t-1} · w_t,   written by row N - 1 + t (the last one), which holds y_{t-1} and fetches w_t; y_0 = w_0
 #     y_t = y_{t-1} · w_{(c-1)t} … w_{(c-1)(t+1)-1},   a chain of ⌈N/(c-1)⌉ symbols, each a product of c factors
 #
-# As in the compiled chain (programs/regular/state_chain.py), whose state is where y_t takes the start; that has c = 2.
+# The compiled chain (programs/regular/state_chain.py) is the case c = 2; its state is where y_t takes the start.
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class ChainLayout:
     length: int
     factors: int = 2
     kind: ClassVar[Kind] = "cot"
-    answer_slots: ClassVar[tuple[int, ...]] = LAST
+    answer_slots: ClassVar[tuple[int, ...]] = LAST_SLOT
 
     @property
     def padding(self) -> int:
@@ -183,7 +183,7 @@ class TreeLayout:
 
     length: int
     kind: ClassVar[Kind] = "smdm"
-    answer_slots: ClassVar[tuple[int, ...]] = LAST
+    answer_slots: ClassVar[tuple[int, ...]] = LAST_SLOT
 
     @property
     def padding(self) -> int:
@@ -246,7 +246,7 @@ class ScanLayout:
     length: int
     factors: int = 2
     kind: ClassVar[Kind] = "mdm"
-    answer_slots: ClassVar[tuple[int, ...]] = LAST
+    answer_slots: ClassVar[tuple[int, ...]] = LAST_SLOT
 
     @property
     def padding(self) -> int:
@@ -309,7 +309,7 @@ class LoopLayout:
 
     length: int
     kind: ClassVar[Kind] = "plt"
-    answer_slots: ClassVar[tuple[int, ...]] = LAST
+    answer_slots: ClassVar[tuple[int, ...]] = LAST_SLOT
     padding: ClassVar[int] = 2
 
     @property

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from unmask.errors import TooLarge
 from unmask.lab.settings import EncodingName, Shape
-from unmask.lab.task_layouts import FETCHES, NO_OPERAND, PLACE_BITS, PLACES
+from unmask.lab.task_layouts import FETCHES, MOST_ROWS, NO_OPERAND, ROW_BITS
 from unmask.lab.tasks import LabTask
 
 # Positional inputs of a row: numbers that depend only on (step, row), never on what is written.
@@ -27,28 +27,28 @@ from unmask.lab.tasks import LabTask
 #     learned     its place, one-hot
 #     none        nothing
 #
-# A place has PLACE_BITS bits whatever N is, so that a network can be run at lengths on which it was not trained.
+# A row number has ROW_BITS bits for every N, so that a network can be run at lengths on which it was not trained.
 
 
 def code_width(encoding: EncodingName, fetches: int = FETCHES) -> int:
-    return {"bits": (1 + fetches) * PLACE_BITS, "positions": PLACE_BITS, "learned": PLACES, "none": 0}[encoding]
+    return {"bits": (1 + fetches) * ROW_BITS, "positions": ROW_BITS, "learned": MOST_ROWS, "none": 0}[encoding]
 
 
 def pointer_codes(encoding: EncodingName, pointers: np.ndarray) -> np.ndarray:
     """Return codes [steps, rows, code_width] from pointers [steps, rows, fetches]."""
     steps, rows, _ = pointers.shape
-    if rows > PLACES:
-        raise TooLarge(f"the lab supports at most {PLACES} rows, but this task has {rows}; use a shorter length")
+    if rows > MOST_ROWS:
+        raise TooLarge(f"the lab supports at most {MOST_ROWS} rows, but this task has {rows}; use a shorter length")
     own_rows = np.broadcast_to(np.arange(rows), (steps, rows))
     if encoding == "learned":
-        return np.eye(PLACES, dtype=np.float32)[own_rows]
+        return np.eye(MOST_ROWS, dtype=np.float32)[own_rows]
     coded = {"bits": [own_rows, *np.moveaxis(pointers, -1, 0)], "positions": [own_rows], "none": []}[encoding]
     empty = np.zeros((steps, rows, 0), dtype=np.float32)
     return np.concatenate([empty, *(_signs(rows_of_code) for rows_of_code in coded)], axis=-1)
 
 
 def _signs(places: np.ndarray) -> np.ndarray:
-    bits = places[..., None] >> np.arange(PLACE_BITS) & 1
+    bits = places[..., None] >> np.arange(ROW_BITS) & 1
     return np.where(places[..., None] == NO_OPERAND, 0, 2 * bits - 1).astype(np.float32)
 
 

@@ -34,7 +34,7 @@ from unmask.lab.checkpoints import (
 )
 from unmask.lab.memory_estimates import NUMBER, training_memory, weights_of
 from unmask.lab.settings import Config
-from unmask.lab.task_layouts import PLACES
+from unmask.lab.task_layouts import MOST_ROWS
 from unmask.lab.task_sources import Stream
 from unmask.lab.tasks import LabTask
 from unmask.lab.trained_model import Trained, accuracy
@@ -125,9 +125,9 @@ def train(
     keep_freed_memory()
     accelerator = _accelerator(device)
     task = config.task_of(program)
-    if task.rows > PLACES:
+    if task.rows > MOST_ROWS:
         raise TooLarge(
-            f"the lab supports at most {PLACES} rows, but {config.name} has {task.rows}; use a shorter length"
+            f"the lab supports at most {MOST_ROWS} rows, but {config.name} has {task.rows}; use a shorter length"
         )
     if folder is not None and program is not None and not program.sha256:
         raise UnmaskError(f"{program.name} is not in a file, so a folder cannot refer to it; train it without a folder")
