@@ -176,7 +176,7 @@ def check_memory(size: int, subject: str) -> None:
     _current.get().check_memory(size, subject)
 
 
-def fits(size: int) -> bool:
+def fits_memory(size: int) -> bool:
     """Return whether `check_memory` would accept this size."""
     memory = _current.get().memory
     return memory is None or size <= memory

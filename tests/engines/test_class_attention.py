@@ -13,8 +13,6 @@ from engines.agreement import outcome
 from engines.planted import token_runs
 from engines.wild import WildPlanter
 from unmask.engines import class_attention, head_attention, visible_keys
-from unmask.engines import class_attention as key_classes
-from unmask.engines import class_attention as signs
 from unmask.engines.class_attention import ClassAttention, KeyClasses
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
@@ -68,8 +66,8 @@ LIMITS = {
     "no pairs": (class_attention, "MOST_PAIRS", 0),
     "few pairs": (class_attention, "MOST_PAIRS", 2),
     "one weight": (class_attention, "MOST_WEIGHTS", 1),
-    "one mask": (signs, "MOST_MASKS", 1),
-    "few bits": (key_classes, "MOST_BITS", 3),
+    "one mask": (class_attention, "MOST_MASKS", 1),
+    "few bits": (class_attention, "MOST_BITS", 3),
     "a hash that tells nothing": (visible_keys, "HASH_FACTOR", np.uint64(0)),
     "few terms at once": (compact, "TERMS_AT_ONCE", 1),
 }
@@ -137,7 +135,7 @@ def keep_keys(head, keys):
 
 def zero_as_minus(rows, word):
     every = np.full(rows.shape[1], (1 << len(rows)) - 1)
-    return signs.SignCodes(signs._pack_bits(rows > 0), every, word << len(rows), len(rows))
+    return class_attention.SignCodes(class_attention._pack_bits(rows > 0), every, word << len(rows), len(rows))
 
 
 BREAKS = {
@@ -145,13 +143,13 @@ BREAKS = {
     "sums clip only at their end": (compact, "_clipped_sums", never_clipped),
     "a row sees its class whole": (KeyClasses, "up_to", lambda classes, kind, _: classes.counts[kind]),
     "keys are kept though they changed": (ClassAttention, "keys", property(known_keys, keep_keys)),
-    "a 0 is a minus": (signs.SignCodes, "of", zero_as_minus),
+    "a 0 is a minus": (class_attention.SignCodes, "of", zero_as_minus),
 }
 
 
 @pytest.mark.parametrize("name", BREAKS)
 def test_a_broken_way_is_noticed(name, monkeypatch):
     owner, name, broken = BREAKS[name]
-    monkeypatch.setattr(owner, name, broken, raising=False)
+    monkeypatch.setattr(owner, name, broken, raising=name != "keys")  # `keys` is an attribute of instances
     with pytest.raises(AssertionError):
         check_some(range(300))

@@ -13,7 +13,7 @@ import torch
 from lab.small import small
 from unmask.errors import FolderError
 from unmask.lab import training
-from unmask.lab.checkpoints import remove
+from unmask.lab.checkpoints import remove_run
 from unmask.lab.settings import LabError, read_run_config, run_config_of
 from unmask.lab.training import load_trained, train
 
@@ -141,7 +141,7 @@ def test_a_file_of_the_user_in_the_folder_of_a_run_stays(tmp_path, name):
     (folder / name).write_bytes(b"mine")
     with pytest.raises(FolderError, match="exists and is not an earlier output"):
         train(config, folder)
-    remove(folder)
+    remove_run(folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == {name: b"mine"}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import command_line
-from unmask.paper.all_items import BY_LABEL, EQUATIONS, ITEMS, find, search
+from unmask.paper.all_items import BY_LABEL, EQUATIONS, ITEMS, find_item, search_items
 from unmask.paper.checks import evidence
 from unmask.paper.checks.evidence import Effort
 from unmask.paper.findings import RECORD, Finding, examine_all, items_page, recorded_findings
@@ -32,7 +32,7 @@ def labels_of(tex):
 
 @pytest.mark.parametrize("label", KNOWN)
 def test_every_label_of_the_paper_is_an_item(label):
-    assert find(label) is BY_LABEL[EQUATIONS.get(label, label)]
+    assert find_item(label) is BY_LABEL[EQUATIONS.get(label, label)]
 
 
 @pytest.mark.long
@@ -213,7 +213,7 @@ def test_an_unknown_label(unmask, label, hint):
 
 @pytest.mark.parametrize("query", ["Theorem 3.1", "theorem 3.1", "Thm. 3.1", "thm 3.1", "thm:lts-mdms"])
 def test_an_item_is_found_by_its_number(query):
-    assert [item.label for item in search(query)] == ["thm:lts-mdms"]
+    assert [item.label for item in search_items(query)] == ["thm:lts-mdms"]
 
 
 def test_items_are_found_by_words_those_with_the_words_in_their_title_first(unmask):
@@ -273,8 +273,8 @@ def test_one_status_for_each_item():
 
 
 def test_equations_and_bare_slugs_lead_to_their_item():
-    assert find("eq:mdm-simulates-lt").label == "thm:lts-mdms"
-    assert find("def:rounding").label == "def:rounding*"
+    assert find_item("eq:mdm-simulates-lt").label == "thm:lts-mdms"
+    assert find_item("def:rounding").label == "def:rounding*"
 
 
 @pytest.mark.parametrize("command", sorted({item.run for item in ITEMS if "--check" not in item.run}))

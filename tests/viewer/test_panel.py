@@ -6,7 +6,7 @@ import pytest
 from unmask.api import compile_problem, run_word
 from unmask.engines.reference import ReferenceEngine
 from unmask.viewer.model_view import panel_of
-from unmask.viewer.panel import Panel, packed
+from unmask.viewer.panel import Panel, packed_array
 from unmask.weights.kinds import KINDS
 
 from .unpacking import unpacked
@@ -25,7 +25,7 @@ from .unpacking import unpacked
     ],
 )
 def test_arrays_come_back(array, kind):
-    document = packed(array)
+    document = packed_array(array)
     assert document["type"] == kind
     assert document["shape"] == list(array.shape)
     assert np.array_equal(unpacked(document), array)
@@ -33,7 +33,7 @@ def test_arrays_come_back(array, kind):
 
 def test_steps_that_change_little_take_little():
     steps = np.repeat(np.random.default_rng(2).integers(-15, 16, (1, 100, 100)), 50, axis=0)
-    assert len(packed(steps)["data"]) < 1.5 * len(packed(steps[:1])["data"])
+    assert len(packed_array(steps)["data"]) < 1.5 * len(packed_array(steps[:1])["data"])
 
 
 CASES = [

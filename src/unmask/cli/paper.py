@@ -41,11 +41,11 @@ def paper(
 
     Example: [bold]unmask paper 'Theorem 3.1' --check[/bold]
     """
-    from unmask.paper.all_items import ITEMS, search
+    from unmask.paper.all_items import ITEMS, search_items
     from unmask.paper.checks.evidence import Effort
     from unmask.paper.findings import examine_all, recorded_findings
 
-    items = ITEMS if item is None else search(item)
+    items = ITEMS if item is None else search_items(item)
     findings, end = [], None
     with budgeted("checking", limit=limit, timeout=timeout):
         examined = stage("checking", examine_all(items, Effort()), len(items)) if check else recorded_findings(items)

@@ -137,7 +137,7 @@ def embeddings(stock: StockTransformer) -> NamedArrays:
         "bert.embeddings.word_embeddings.weight": stock.real.embed,
         "bert.embeddings.position_embeddings.weight": with_zero_rows(stock.real.positions),
         "bert.embeddings.token_type_embeddings.weight": np.zeros((2, stock.width)),
-        **norm("bert.embeddings.LayerNorm", stock),
+        **layer_norm_tensors("bert.embeddings.LayerNorm", stock),
     }
 
 
@@ -146,7 +146,7 @@ def with_zero_rows(positions: np.ndarray) -> np.ndarray:
     return np.pad(positions, ((0, most_rows(len(positions)) - len(positions)), (0, 0)))
 
 
-def norm(name: str, stock: StockTransformer) -> NamedArrays:
+def layer_norm_tensors(name: str, stock: StockTransformer) -> NamedArrays:
     """Return the tensors of a layer norm: GAIN everywhere, and no bias."""
     return {f"{name}.weight": np.full(stock.width, GAIN), f"{name}.bias": np.zeros(stock.width)}
 
@@ -175,12 +175,12 @@ def _bert_layer(stock: StockTransformer, layer: RealLayer) -> NamedArrays:
         **{f"attention.self.{name}.bias": zeros for name in ("query", "key", "value")},
         "attention.output.dense.weight": maps["output"],
         "attention.output.dense.bias": zeros,
-        **norm("attention.output.LayerNorm", stock),
+        **layer_norm_tensors("attention.output.LayerNorm", stock),
         "intermediate.dense.weight": maps["w1"],
         "intermediate.dense.bias": maps["b1"],
         "output.dense.weight": maps["w2"],
         "output.dense.bias": maps["b2"],
-        **norm("output.LayerNorm", stock),
+        **layer_norm_tensors("output.LayerNorm", stock),
     }
 
 
@@ -198,7 +198,7 @@ def _head(stock: StockTransformer, read: np.ndarray, vocabulary: int, scale: flo
     return {
         "cls.predictions.transform.dense.weight": dense,
         "cls.predictions.transform.dense.bias": np.zeros(width),
-        **norm("cls.predictions.transform.LayerNorm", stock),
+        **layer_norm_tensors("cls.predictions.transform.LayerNorm", stock),
         "cls.predictions.decoder.weight": decoder,
         "cls.predictions.decoder.bias": biases,
         "cls.predictions.bias": biases,
@@ -268,7 +268,7 @@ def gpt2(transformer: RealTransformer, tokens: TokenNames, *, scale: float, outp
             for i, layer in enumerate(stock.real.layers)
             for name, tensor in _gpt2_layer(stock, layer).items()
         },
-        **norm("transformer.ln_f", stock),
+        **layer_norm_tensors("transformer.ln_f", stock),
         "lm_head.weight": lm_head,
     }
     config = {
@@ -311,12 +311,12 @@ def _gpt2_layer(stock: StockTransformer, layer: RealLayer) -> NamedArrays:
     """Return the tensors of a layer; a Conv1D holds [in, out], with queries, keys and values side by side."""
     maps, width = _maps(stock, layer), stock.width
     return {
-        **norm("ln_1", stock),
+        **layer_norm_tensors("ln_1", stock),
         "attn.c_attn.weight": np.hstack([maps[name].T for name in ("query", "key", "value")]),
         "attn.c_attn.bias": np.zeros(3 * width),
         "attn.c_proj.weight": maps["output"].T,
         "attn.c_proj.bias": np.zeros(width),
-        **norm("ln_2", stock),
+        **layer_norm_tensors("ln_2", stock),
         "mlp.c_fc.weight": maps["w1"].T,
         "mlp.c_fc.bias": maps["b1"],
         "mlp.c_proj.weight": maps["w2"].T,

@@ -173,10 +173,10 @@ class PositionCode:
         return UNIT_WEIGHT * signs, 1 - UNIT_WEIGHT * (signs > 0).sum(axis=0)
 
 
-def turns(theta: float, head_width: int) -> np.ndarray:
+def turn_per_row(theta: float, head_width: int) -> np.ndarray:
     """Return ω_m, the angle by which each plane turns per row.
 
-    >>> turns(16.0, 8).tolist()
+    >>> turn_per_row(16.0, 8).tolist()
     [1.0, 0.5, 0.25, 0.125]
     """
     return theta ** (-np.arange(0, head_width, 2) / head_width)
@@ -422,7 +422,7 @@ def _layout(flat: RealTransformer, layers: list[RealLayer], canvas: StockCanvas,
     layouts: list[tuple[float, RopeLayout]] = []
     hidden = max(canvas.max_rows if canvas.shifted else canvas.rows, *(_units(layer.mlp) for layer in layers), 1)
     for head_dim, theta in choice.candidates():
-        omegas = turns(theta, head_dim)
+        omegas = turn_per_row(theta, head_dim)
         slowest = tuple(int(m) for m in np.argsort(omegas, kind="stable"))
         error = max(
             (_score_error(head, omegas, slowest, canvas.max_rows) for x in layers for head in x.heads), default=0

@@ -96,7 +96,7 @@ def open_folder(folder: Path, config: Config) -> None:
         raise
 
 
-def remove(folder: Path) -> None:
+def remove_run(folder: Path) -> None:
     """Remove the files of a run, and the folder if it holds nothing else."""
     for name in EARLIER:
         with suppress(OSError, FolderError):
@@ -162,7 +162,7 @@ def resume(folder: Path, config: Config, network: TrainedNetwork, optimizer: tor
     return progress
 
 
-def finish(folder: Path, config: Config, network: TrainedNetwork, result: dict) -> None:
+def finish_run(folder: Path, config: Config, network: TrainedNetwork, result: dict) -> None:
     tensors = {name: tensor.contiguous() for name, tensor in network.state_dict().items()}
     _write(folder, WEIGHTS, safetensors.torch.save(tensors, metadata=_named(config)))
     _write(folder, RESULT, json.dumps(result, indent=1).encode())

@@ -77,9 +77,9 @@ def run_cell(cell: SweepCell, folder: Path | None = None) -> dict[str, Any]:
     result["curve"] = [[moment["step"], moment["right"]] for moment in history]
     measured = _measured(cell, run)
     if folder is not None:
-        from unmask.lab.checkpoints import remove
+        from unmask.lab.checkpoints import remove_run
 
-        remove(folder)
+        remove_run(folder)
     return {**result, **measured}
 
 
@@ -117,10 +117,10 @@ def _measured(cell: SweepCell, run: Any) -> dict[str, Any]:
 
 def _signal(cell: SweepCell) -> dict[str, Any]:
     from unmask.lab.network_measures import pull_on_uniform_attention
-    from unmask.lab.training import versions
+    from unmask.lab.training import library_versions
 
     pull = pull_on_uniform_attention(cell.config, batches=SIGNAL_BATCHES)
-    return {"signal": asdict(pull), "made_by": versions()}
+    return {"signal": asdict(pull), "made_by": library_versions()}
 
 
 # Presets: names → cells, the most informative first, seed by seed, so that a part of a table is useful by itself.

@@ -95,17 +95,21 @@ def compared_samplers(predictor: TrainedPredictor) -> list[tuple[str, Sampler]]:
         steps = -(-slots // k)
         learned = f"learned k={k}"
         named += [
-            (f"uniform k={k}", published("llada:remasking=random", steps)),
-            (f"confidence k={k}", published("llada:remasking=low_confidence", steps)),
-            (f"margin k={k}", published("dream:alg=topk_margin,scheduler=linear", steps)),
-            (f"entropy k={k}", published("dream:alg=entropy,scheduler=linear", steps)),
-            (f"p2 k={k}", published("p2", steps)),
+            (f"uniform k={k}", published_sampler("llada:remasking=random", steps)),
+            (f"confidence k={k}", published_sampler("llada:remasking=low_confidence", steps)),
+            (f"margin k={k}", published_sampler("dream:alg=topk_margin,scheduler=linear", steps)),
+            (f"entropy k={k}", published_sampler("dream:alg=entropy,scheduler=linear", steps)),
+            (f"p2 k={k}", published_sampler("p2", steps)),
             (learned, PlannedSampler(Confidence(k), learned, confidence=correctness)),
         ]
-    return [*named, ("threshold 0.9", published("fast-dllm:threshold=0.9")), ("eb 0.1", published("eb:gamma=0.1"))]
+    return [
+        *named,
+        ("threshold 0.9", published_sampler("fast-dllm:threshold=0.9")),
+        ("eb 0.1", published_sampler("eb:gamma=0.1")),
+    ]
 
 
-def published(name: str, steps: int = 1) -> Sampler:
+def published_sampler(name: str, steps: int = 1) -> Sampler:
     return parse_sampler(name).make(steps)
 
 

@@ -27,7 +27,7 @@ from unmask.lab.checkpoints import (
     TrainingMoment,
     TrainingProgress,
     check_folder,
-    finish,
+    finish_run,
     open_folder,
     resume,
     save_checkpoint,
@@ -68,7 +68,7 @@ def keep_freed_memory() -> None:
 # Besides the config, the last digits of a run depend on the versions and the instructions that torch uses here.
 
 
-def versions() -> dict[str, str]:
+def library_versions() -> dict[str, str]:
     return {
         "unmask": version("unmask"),
         "torch": torch.__version__,
@@ -107,7 +107,7 @@ class TrainingRun:
             "cpu_seconds": round(self.progress.cpu_seconds, 2),
             "ended": self.progress.ended,
             "processes": self.processes,
-            "made_by": versions(),
+            "made_by": library_versions(),
             "parameters": sum(p.numel() for p in self.trained.network.parameters()),
             "history": [msgspec.to_builtins(moment) for moment in self.progress.history],
         }
@@ -169,7 +169,7 @@ def train(
     right = accuracy(trained, JUDGED, seed=config.seed, stream=Stream.judging).right
     run = TrainingRun(trained, progress, right, accelerator.num_processes)
     if folder is not None and accelerator.is_main_process:
-        finish(folder, config, network, run.to_json())
+        finish_run(folder, config, network, run.to_json())
     accelerator.wait_for_everyone()
     return run
 

@@ -165,7 +165,7 @@ EQUATIONS = {
 ABBREVIATIONS = {"thm": "theorem", "cor": "corollary", "lem": "lemma", "def": "definition", "prop": "proposition"}
 
 
-def find(label: str) -> Item:
+def find_item(label: str) -> Item:
     """Return the item with a label. The label of an equation leads to the item that contains it."""
     label = EQUATIONS.get(label, label)
     for name in (label, f"{label}*"):
@@ -177,20 +177,20 @@ def find(label: str) -> Item:
     raise UnmaskError(f"the paper has no item {label!r}; {hint}")
 
 
-def search(query: str) -> tuple[Item, ...]:
+def search_items(query: str) -> tuple[Item, ...]:
     """Return the items with a label, a number such as "Theorem 3.1", or words; first those with the words in the title.
 
     Every word must occur in the label, the number, the kind, the title or the statement of an item.
     """
     if ":" in query and " " not in query.strip():
-        return (find(query.strip()),)
+        return (find_item(query.strip()),)
     words = [ABBREVIATIONS.get(word.strip(".,;"), word.strip(",;")) for word in query.lower().split()]
     numbered = [item for item in ITEMS if item.number and item.number.lower() == " ".join(words)]
     if numbered:
         return tuple(numbered)
     matching = [item for item in ITEMS if words and all(word in _text(item) for word in words)]
     if not matching:
-        return (find(query),)
+        return (find_item(query),)
     return tuple(sorted(matching, key=lambda item: not all(word in _title(item) for word in words)))
 
 

@@ -225,7 +225,7 @@ def record_of(findings: Iterable[Finding]) -> str:
     return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
 
 
-def write(root: Path, findings: list[Finding]) -> None:
+def write_findings(root: Path, findings: list[Finding]) -> None:
     """Write the record and the page below the root of the repository."""
     (root / "src" / "unmask" / "paper" / RECORD).write_text(record_of(findings), encoding="utf-8")
     (root / "docs" / "paper").mkdir(parents=True, exist_ok=True)

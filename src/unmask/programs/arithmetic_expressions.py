@@ -307,7 +307,7 @@ def embed_symbols(
         program.embed(tokens, column)
 
 
-def fetch(layer: LayerBuilder, registers: ExpressionRegisters, *contents: SymbolColumns) -> None:
+def copy_addressed_symbols(layer: LayerBuilder, registers: ExpressionRegisters, *contents: SymbolColumns) -> None:
     """Add three heads that copy the symbols of the addressed rows."""
     targets = (registers.left, registers.operator, registers.right)
     for address, target in zip(registers.addresses, targets, strict=True):
@@ -400,7 +400,7 @@ def expression_node(
         program.embed(np.delete(vocabulary.all_tokens, vocabulary["mask"]), unmasked)
 
     first, second = program.layer(), program.layer()
-    fetch(first, registers, contents)
+    copy_addressed_symbols(first, registers, contents)
     compute_or_copy(first.mlp, registers, symbols, results, decided=decided, blocks=blocks)
     detect_misshapen(second, registers, misshapen, blocks)
 
@@ -430,7 +430,7 @@ def expression_loop(plan: ExpressionPlan, symbols: ExpressionSymbols, shape: tup
     embed_symbols(program, registers, symbols, input_symbols)
 
     loop = program.layer()
-    fetch(loop, registers, input_symbols, computed)
+    copy_addressed_symbols(loop, registers, input_symbols, computed)
     gathered = (registers.left, registers.operator, registers.right)
     stale = [register.columns for register in (*gathered, computed)]
     clear(itself(loop, registers.row_code), *stale, registers.strange)

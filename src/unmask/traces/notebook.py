@@ -18,6 +18,6 @@ def draw_with(drawing: Drawing) -> None:
     _drawing = drawing
 
 
-def draw(trace: Any) -> str | None:
+def draw_trace(trace: Any) -> str | None:
     """Draw a trace. Return None if no viewer is registered; the notebook then shows the line of text."""
     return None if _drawing is None else _drawing(trace)

@@ -14,7 +14,7 @@ import numpy as np
 
 from unmask.errors import UnmaskError, shortened
 from unmask.files import DocumentErrors, must_be, read_document
-from unmask.traces.notebook import draw
+from unmask.traces.notebook import draw_trace
 from unmask.weights.kinds import KINDS, Kind
 from unmask.weights.model import Model
 
@@ -159,7 +159,7 @@ class Trace:
 
     def _repr_html_(self) -> str | None:
         """The page of `unmask view`, for a notebook."""
-        return draw(self)
+        return draw_trace(self)
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -10,7 +10,7 @@ from unmask.api import compile_again, compile_problem, convert_model, problem_na
 from unmask.engines.engine import Engine
 from unmask.engines.fast import FastEngine
 from unmask.errors import ProblemError, UnmaskError
-from unmask.limits import check_memory, fits
+from unmask.limits import check_memory, fits_memory
 from unmask.problems.catalogue import parse_problem
 from unmask.reasoners.run_words import canvas_cost, run_cost
 from unmask.viewer.html_page import View
@@ -66,7 +66,9 @@ def panel_of(
     recording = Recording.of_model(model, logits)
     page_bytes = PAGE_OVER_CANVAS * canvas_cost(model, planned=planner is not None)
     check_memory(page_bytes, f"a view of {model.steps:,} steps with {model.padding:,} slots")
-    is_watched = model.numbers_computed <= MOST_WATCHED and fits(_watching(model, engine or FastEngine()) + page_bytes)
+    is_watched = model.numbers_computed <= MOST_WATCHED and fits_memory(
+        _watching(model, engine or FastEngine()) + page_bytes
+    )
     if not is_watched:
         recording.dropped.extend(["attention", "registers"])
     trace = run_word(

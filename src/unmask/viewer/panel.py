@@ -34,7 +34,7 @@ from unmask.weights.model import Model
 TYPES = (np.int8, np.int16, np.int32)
 
 
-def packed(array: np.ndarray) -> dict[str, Any]:
+def packed_array(array: np.ndarray) -> dict[str, Any]:
     """Encode an array of integers, in the smallest type that holds all of them."""
     largest = int(np.abs(array).max(initial=0))
     kind = next(t for t in TYPES if largest <= np.iinfo(t).max)
@@ -203,10 +203,10 @@ class Panel:
             "k": self.k,
             "planner": self.planner,
             "leftOut": self.left_out,
-            "tokens": packed(history.tokens),
-            "change": packed(history.change),
-            "edges": packed(np.array(edges, dtype=np.int64).reshape(-1, 5)),
-            "places": packed(np.array(places, dtype=np.int64).reshape(-1, 3)),
+            "tokens": packed_array(history.tokens),
+            "change": packed_array(history.change),
+            "edges": packed_array(np.array(edges, dtype=np.int64).reshape(-1, 5)),
+            "places": packed_array(np.array(places, dtype=np.int64).reshape(-1, 3)),
             "heads": [self._head_json(head) for head in self.heads] if self.detail < Detail.canvas_only else [],
             "transformers": [self._transformer_json(name) for name in self._transformers],
         }
@@ -229,9 +229,9 @@ class Panel:
             "layer": layer,
             "head": index,
             "first": moments[0],
-            "counts": packed(counts),
-            "keys": packed(np.concatenate([r.keys for r in reads])),
-            "weights": packed(np.concatenate([r.weights for r in reads])),
+            "counts": packed_array(counts),
+            "keys": packed_array(np.concatenate([r.keys for r in reads])),
+            "weights": packed_array(np.concatenate([r.weights for r in reads])),
         }
 
     def _transformer_json(self, name: str) -> dict[str, Any]:
@@ -251,7 +251,7 @@ class Panel:
         largest_streams = np.zeros((len(streams), largest, streams[0].shape[1]), dtype=np.result_type(*streams))
         for padded, stream in zip(largest_streams, streams, strict=True):
             padded[: len(stream)] = stream
-        return {"stage": stage, "first": moments[0], "values": packed(largest_streams)}
+        return {"stage": stage, "first": moments[0], "values": packed_array(largest_streams)}
 
     def _decisions_json(self, decided: dict[int, Any]) -> dict[str, Any]:
         """Return the decisions; moments without one (the loops before the answer) are omitted."""
@@ -263,7 +263,7 @@ class Panel:
         for i, at in enumerate(sorted(decided)):
             symbols[i, decided[at].rows] = decided[at].symbols
             values[i, decided[at].rows] = decided[at].values
-        return {"first": first, "symbols": packed(symbols), "values": packed(values)}
+        return {"first": first, "symbols": packed_array(symbols), "values": packed_array(values)}
 
 
 def count_with_noun(number: int, noun: str) -> str:

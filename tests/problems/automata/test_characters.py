@@ -6,7 +6,7 @@ import pytest
 
 from unmask.problems.automata.characters import (
     EVERYTHING,
-    LAST,
+    LAST_CODE_POINT,
     category,
     class_members,
     class_name,
@@ -16,7 +16,7 @@ from unmask.problems.automata.characters import (
     union,
 )
 
-ALL = "".join(map(chr, range(LAST + 1)))
+ALL = "".join(map(chr, range(LAST_CODE_POINT + 1)))
 
 
 def by_re(pattern: str, flags: int) -> tuple[tuple[int, int], ...]:
@@ -28,7 +28,7 @@ def test_union_and_complement():
     assert union([(5, 6), (1, 2)]) == ((1, 2), (5, 6))
     assert complement(()) == EVERYTHING
     assert complement(EVERYTHING) == ()
-    assert complement(complement(((0, 3), (7, LAST)))) == ((0, 3), (7, LAST))
+    assert complement(complement(((0, 3), (7, LAST_CODE_POINT)))) == ((0, 3), (7, LAST_CODE_POINT))
     assert [contains(((2, 3), (6, 6)), p) for p in (1, 2, 3, 4, 6, 7)] == [False, True, True, False, True, False]
 
 
@@ -65,15 +65,15 @@ def test_ignoring_case_agrees_with_re_everywhere(items: tuple, negated: bool, as
 
 def test_partition_respects_every_set():
     cover, inside = partition([((97, 122),), ((97, 97), (48, 57)), ()])
-    assert cover == ((0, 47, 0), (48, 57, 1), (58, 96, 0), (97, 97, 2), (98, 122, 3), (123, LAST, 0))
+    assert cover == ((0, 47, 0), (48, 57, 1), (58, 96, 0), (97, 97, 2), (98, 122, 3), (123, LAST_CODE_POINT, 0))
     assert inside == [0, 2, 3, 1]
-    assert partition([]) == (((0, LAST, 0),), [0])
+    assert partition([]) == (((0, LAST_CODE_POINT, 0),), [0])
 
 
 def test_names_are_short_visible_and_distinct():
     assert class_name(((97, 97),)) == "a"
     assert class_name(((48, 57), (65, 66))) == "[0-9AB]"
-    assert class_name(((0, 96), (98, LAST))) == "[^a]"
+    assert class_name(((0, 96), (98, LAST_CODE_POINT))) == "[^a]"
     assert class_name(EVERYTHING) == "any"
     assert class_name(((32, 32),)) == r"\x20"
     assert class_name(((10, 10), (0x2028, 0x2028), (0x1F600, 0x1F601))) == r"[\x0a\u2028😀😁]"

@@ -21,7 +21,7 @@ from unmask.problems.automata.automaton import Automaton
 from unmask.programs.gadgets.attention import clear, itself, lookup, lookup_row
 from unmask.programs.program import ONE, B, Columns, Program, Vocabulary, program_in_length
 from unmask.programs.regular.monoid_codes import Products, symbols_with_elements
-from unmask.programs.regular.product_tree import fetch_features, loop_child, multiply_features, recognise
+from unmask.programs.regular.product_tree import fetch_features, loop_child, multiply_features, recognise_elements
 from unmask.weights.size_limits import check_units
 
 
@@ -42,7 +42,7 @@ def product_loop(products: Products, vocabulary: Vocabulary, length: Expression)
         fetch_features(lookup(gather, address[side], row_code), coding, side, product, target)
     clear(itself(gather, row_code), product, left, right, missing)
     multiply_features(gather.mlp, coding, left, right, missing)
-    recognise(program.layer().mlp, coding, missing, program.one, [], product)
+    recognise_elements(program.layer().mlp, coding, missing, program.one, [], product)
     program.loop = 0, len(program.layers)
 
     _deliver(program, vocabulary, row_code, product, verdict[accepting_elements(products).astype(np.int64)])

@@ -154,7 +154,7 @@ def multiply_features(mlp: MlpBuilder, coding: Coding, left: Columns, right: Col
     mlp.offset(missing, ONE)
 
 
-def recognise(
+def recognise_elements(
     mlp: MlpBuilder, coding: Coding, missing: Columns, gate: Columns, blocks: list[Columns], *targets: Columns
 ) -> np.ndarray:
     """MLP 2: return one unit per element, written to every target; `gate` must be 1 and all `blocks` 0."""
@@ -331,7 +331,7 @@ def _fill(first: MlpBuilder, second: MlpBuilder, products: Products, registers: 
     assert filled is not None
     first.write(conjunction(first, registers.masked, [[*filled, *np.concatenate(registers.absent)]]), fills)
     second.write(conjunction(second, fills, [[]]), filled)
-    units = recognise(second, coding, registers.missing, fills, [])
+    units = recognise_elements(second, coding, registers.missing, fills, [])
     for pairs, columns in zip((coding.left, coding.right), registers.as_factor, strict=True):
         second.write(units[pairs.element], columns[pairs.feature])
 
@@ -339,7 +339,7 @@ def _fill(first: MlpBuilder, second: MlpBuilder, products: Products, registers: 
 def _answer(mlp: MlpBuilder, products: Products, registers: _ProductRegisters, undecided: _Undecided) -> None:
     """Layer 2: the product, or in the last row accept or reject."""
     coding, missing, ready = products.coding, registers.missing, registers.ready
-    recognise(mlp, coding, missing, ready, [registers.last], *registers.product)
+    recognise_elements(mlp, coding, missing, ready, [registers.last], *registers.product)
     for disjuncts, target in ((coding.accept, registers.accepted), (coding.reject, registers.rejected)):
         write_disjuncts(mlp, disjuncts, missing, ready, [(registers.inner, -ONE), *undecided], target)
 
