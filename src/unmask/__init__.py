@@ -77,7 +77,7 @@ __all__ = [
     "save_model",
     "verify_model",
 ]
-__version__ = "0.3.0.dev0"
+__version__ = "0.3.0"
 
 _ELSEWHERE = {
     "Model": "unmask.weights.model",
