@@ -52,10 +52,10 @@ def folder(tmp_path_factory):
     return write_bench_folder(reference_row("tree-16-reversed"), tmp_path_factory.mktemp("bench") / "tree")
 
 
-def grade(folder, *arguments):
-    """Run check.py where importing unmask is an error."""
+def grade(folder, *arguments, missing="unmask"):
+    """Run check.py where importing unmask, or another package, is an error."""
     program = (
-        "import runpy, sys; sys.modules['unmask'] = None; sys.argv[0] = sys.argv.pop(1); "
+        f"import runpy, sys; sys.modules[{missing!r}] = None; sys.argv[0] = sys.argv.pop(1); "
         "runpy.run_path(sys.argv[0], run_name='__main__')"
     )
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -95,6 +95,14 @@ def test_check_py_says_what_is_wrong_with_a_name(folder):
     assert completed.returncode == 2
     assert "unknown check 'nothing'" in completed.stderr
     assert "Traceback" not in completed.stderr
+
+
+@pytest.mark.parametrize("package", ["torch", "transformers"])
+def test_check_py_says_which_packages_it_needs(folder, tmp_path, package):
+    (tmp_path / "mine.py").write_text("def mine(model, tokenizer, input_ids, **options):\n    return input_ids\n")
+    completed = grade(folder, f"{tmp_path / 'mine.py'}:mine", missing=package)
+    assert completed.returncode == 2
+    assert completed.stderr == ("error: the bench needs torch and transformers; install them, or unmask with [bench]\n")
 
 
 @pytest.mark.usefixtures("bench_cache")

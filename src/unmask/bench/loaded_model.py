@@ -90,9 +90,9 @@ class LoadedModel:
     def module(self, dtype: str = "float32") -> Any:
         """Return the torch module in evaluation mode, in this number type."""
         if dtype not in self._modules:
+            load = getattr(_transformers(), self.facts["auto_class"])
             import torch
 
-            load = getattr(_transformers(), self.facts["auto_class"])
             with _without_progress_bar():
                 module = load.from_pretrained(str(self.folder), local_files_only=True)
             self._modules[dtype] = module.to(getattr(torch, dtype)).eval()
@@ -181,6 +181,7 @@ def _without_progress_bar() -> Generator[None]:
 
 def _transformers() -> Any:
     try:
+        import torch  # noqa: F401 (transformers can be imported without it)
         import transformers
     except ImportError:
         raise BenchError("the bench needs torch and transformers; install them, or unmask with [bench]") from None

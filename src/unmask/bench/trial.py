@@ -170,9 +170,10 @@ class Trial:
         prompt_length: int,
         options: dict[str, Any],
     ) -> ObservedRun:
+        module = self.model.module(dtype).eval()  # raises BenchError without torch
         import torch
 
-        module, input_ids = self.model.module(dtype).eval(), torch.from_numpy(ids.copy())
+        input_ids = torch.from_numpy(ids.copy())
         weights = fingerprint(module)
         keywords: dict[str, Any] = {**self.options, **options}
         if attention_mask is not None:
