@@ -157,7 +157,7 @@ def test_one_copy_of_focus_is_not_enough():
 
 @pytest.mark.parametrize("side", [HERE, ADDRESS])
 @pytest.mark.parametrize("value", [0, 3, 15, -15])
-def test_a_row_whose_bit_is_no_bit(side, value):
+def test_a_row_whose_bit_is_not_a_bit(side, value):
     """One irregular query, or one irregular key, among regular ones: it is compared with every row."""
     model = Lookup(range(8), [1, 2, 3, 4, 5, 6, 7, 0], [5, -3, 9], 2).match()
     model.positions[3, side + 1] = value

@@ -179,7 +179,7 @@ def test_layers_can_be_run_in_pieces():
     assert not np.array_equal(halfway, session.layers(start, 0, 3))
 
 
-def test_the_watch_is_told_everything_by_name():
+def test_the_watch_receives_everything_by_name():
     transformer = random_model(4, "topk", 3, layers=2).transformers["model"]
     results = {}
     result = forward(

@@ -176,7 +176,7 @@ def test_compare_finds_every_program_right(name):
     assert all(row.correct and row.within_bound for row in rows)
 
 
-def test_a_looped_model_is_held_against_its_last_answer_alone():
+def test_a_looped_model_is_compared_with_its_last_answer_alone():
     """Truth values stand among other values: the last one counts as it is written, whatever the others are."""
     problem = parse_program(str(FOLDER / "edit_distance.py"))
     model = compiler_for(problem).compile("plt", 4, Precision(2))

@@ -37,7 +37,7 @@ def said(line, folder):
         ("unmask lab view nowhere 'a b'", "there is nothing to write; give --out FILE.html or --text"),
     ],
 )
-def test_bad_input_is_one_sentence(line, sentence, tmp_path):
+def test_bad_input_is_one_message(line, sentence, tmp_path):
     (tmp_path / "wrong.json").write_text('{"length": 1}')
     (tmp_path / "beta.json").write_text('{"shape": {"beta": NaN}}')
     (tmp_path / "decay.json").write_text(f'{{"decay": {10**400}}}')

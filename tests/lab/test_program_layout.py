@@ -355,7 +355,7 @@ def test_a_problem_is_a_run_with_the_settings_of_the_table(tmp_path):
         ("unmask lab train named.json --program parity.py --out run", "the run uses program:p.py, but parity.py"),
     ],
 )
-def test_bad_input_is_one_sentence(line, sentence, tmp_path):
+def test_bad_input_is_one_message(line, sentence, tmp_path):
     (tmp_path / "parity.py").write_text(PARITY)
     (tmp_path / "slow.py").write_text("import time\ntime.sleep(30)\n" + PARITY)
     run = {"framework": "program", "length": 4}

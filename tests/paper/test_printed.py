@@ -177,7 +177,7 @@ def test_23_an_mlp_has_no_negative_output():
 
 
 @pytest.mark.parametrize("p", range(1, 9))
-def test_24_the_factor_of_argmax_is_no_number(p):
+def test_24_the_factor_of_argmax_is_not_a_number(p):
     assert 2**p > Precision(p).meaning(Precision(p).bound)
 
 

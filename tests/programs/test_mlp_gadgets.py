@@ -63,7 +63,7 @@ def test_nor_of_any_fan_in(precision, fan_in):
 @each_precision
 @pytest.mark.parametrize("fan_in", [1, 2, 3, 8, 40])
 @pytest.mark.parametrize("position", [0, 0.5, 1])
-def test_and_of_one_positive_literal_wherever_it_stands(precision, fan_in, position):
+def test_and_of_one_positive_literal_in_any_position(precision, fan_in, position):
     inputs = flags(precision, fan_in)
     k = int(position * (fan_in - 1))
     rest = np.delete(np.arange(fan_in), k)
@@ -154,7 +154,7 @@ def test_argmax_without_a_tie_break_has_two_winners(precision):
     assert result.tolist() == [[precision.one, precision.one], [0, precision.one]]
 
 
-def test_the_factor_of_the_paper_is_no_number_and_its_neighbour_needs_p_2():
+def test_the_factor_of_the_paper_is_not_a_number_and_its_neighbour_needs_p_2():
     for precision in PRECISIONS:
         assert precision.one * precision.one > precision.bound, "2^p is not in F_p"
         assert (multiply(precision.bound, 1, precision) == precision.one) == (precision.p >= 2)
@@ -288,7 +288,7 @@ def decided(precision, build, inputs, outputs):
 
 
 @each_precision
-def test_unchosen_is_told_in_every_column(precision):
+def test_unchosen_is_marked_in_every_column(precision):
     logits = vectors(precision, 2, most=20_000)
     flags = decided(precision, unchosen, logits, 2)
     expected = precision.one * (logits[:, 1] <= logits[:, 0])

@@ -62,6 +62,6 @@ def test_positions_may_call_metered_functions_only():
     assert "not metered" in flaw
 
 
-def test_a_room_that_is_no_polynomial_of_small_degree_is_refused():
+def test_a_size_that_is_not_a_polynomial_of_small_degree_is_refused():
     call = MachineCall(item, (PRINTED["parity"].machine,), RegisterBound(9))
     assert growth({length: _checked(call, length) for length in (4, 16)}).status == "refused"

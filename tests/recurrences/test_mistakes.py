@@ -87,13 +87,13 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_a_sentence(name):
+def test_a_mistake_is_a_message(name):
     make, sentence = MISTAKES[name]
     with pytest.raises(ProblemError, match=sentence):
         make()
 
 
-def test_a_slot_that_nobody_writes():
+def test_a_slot_that_is_never_written():
     slot = Slots("slot", i.range(N), BOOLEAN)
     with pytest.raises(ProblemError, match="slot has no rule; give it one"):
         System("ab", slot, answer=slot[0])
@@ -224,14 +224,14 @@ FILES = {
 
 
 @pytest.mark.parametrize("line", FILES)
-def test_a_mistake_in_a_file_is_a_sentence_that_names_the_place(tmp_path, line):
+def test_a_mistake_in_a_file_is_a_message_that_names_the_line(tmp_path, line):
     file = tmp_path / "slip.py"
     file.write_text(f'{BEGIN}{line}\nprogram = System("ab", a, answer=a)\n')
     with pytest.raises(UnmaskError, match=FILES[line]):
         compile_problem(f"program:{file}", "mdm", length=3)
 
 
-def test_an_interpreter_refuses_a_rule_that_is_no_function():
+def test_an_interpreter_refuses_a_rule_that_is_not_a_function():
     counted = iter(range(1000))
     with pytest.raises(ProblemError, match=r"returns True and then False for \(False, a\); it must be a pure function"):
         Interpreter(chain(lambda *_: next(counted) % 2 == 0), 3).run("aba")

@@ -156,7 +156,7 @@ def test_the_table_and_the_page_of_a_law(unmask, law, tmp_path):
         (("group:A99", "--length", "4"), "unmask:"),
     ],
 )
-def test_what_is_refused_in_one_sentence(unmask, arguments, sentence):
+def test_what_is_refused_in_one_message(unmask, arguments, sentence):
     code, out, err = unmask("samplers", *arguments)
     assert code == 2
     assert out == ""
@@ -191,7 +191,7 @@ def test_a_law_that_is_too_long_is_refused(unmask, law):
 
 
 @pytest.mark.long
-def test_the_table_that_the_bridge_measured(unmask):
+def test_the_table_that_was_measured(unmask):
     """A5 at N = 64: 63 slots."""
     document = json.loads(unmask("samplers", "group:A5", "--length", 64, "--json")[1])
     by_name = {entry["sampler"]: entry for entry in document["samplers"]}

@@ -77,7 +77,7 @@ def test_a_masked_model_of_a_folder_is_sampled(folder):
 
 @pytest.mark.long
 @needs_torch
-def test_a_folder_that_is_no_model(tmp_path):
+def test_a_folder_that_is_not_a_model(tmp_path):
     with pytest.raises(UnmaskError, match=r"has no config\.json"):
         HuggingFacePredictor.from_pretrained(tmp_path)
     (tmp_path / "config.json").write_text("{}")

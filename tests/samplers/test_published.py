@@ -372,7 +372,7 @@ def test_the_schedules_of_dllm():
                 assert quotas(name, masked, steps) == tuple(theirs), (name, masked, steps)
 
 
-def test_another_rule_is_told_apart():
+def test_another_rule_is_distinguished():
     """The comparison can fail: one step more, another score, another η give other tokens somewhere."""
     predictors = [Mixed(SLOTS, SYMBOLS, seed) for seed in SEEDS]
     for right, wrong in (

@@ -97,7 +97,7 @@ def test_subtracting_once_is_caught(monkeypatch):
     )
 
 
-def test_a_slot_without_preference_is_told_apart(monkeypatch):
+def test_a_slot_without_preference_is_distinguished(monkeypatch):
     monkeypatch.setattr(module, "no_preference", lambda *_: None)
     assert wrong(PLANNER_AND_PREDICTOR_TO_TOPK.convert, odd_sources(2), enough=6) > 5
 

@@ -91,7 +91,7 @@ def test_damaged_traces_are_refused(good, key, value):
 
 
 @pytest.mark.parametrize("data", [None, [], "trace", 3, {}])
-def test_what_is_no_trace_is_refused(data):
+def test_what_is_not_a_trace_is_refused(data):
     with pytest.raises(TraceError, match="a trace is a JSON object"):
         Trace.from_json(data)
 

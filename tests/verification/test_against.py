@@ -156,7 +156,7 @@ def test_what_is_wrong_with_a_function_is_one_message(parity, function, said):
         verify_model(parity, against=function, method="exhaustive")
 
 
-def test_what_is_no_function_is_refused(parity):
+def test_what_is_not_a_function_is_refused(parity):
     with pytest.raises(UnmaskError, match="cannot be compared with 5"):
         verify_model(parity, against=5)
 

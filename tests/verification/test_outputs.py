@@ -53,7 +53,7 @@ def test_a_model_that_reads_no_text_is_refuted_where_words_are_any_text(method, 
     assert verdict.got.startswith("error: ")
 
 
-def test_a_regex_may_be_held_against_anything_that_is_typed_in_characters():
+def test_a_regex_may_be_compared_with_anything_that_is_typed_in_characters():
     odd = compile_problem("0*1(0*10*1)*0*", "mdm", length=4)
     assert verify_model(odd, against="family:parity", method="prove").status == "proved"
     assert verify_model(odd, against="family:majority", method="prove").status == "refuted"

@@ -54,7 +54,7 @@ def test_a_chain_grows_and_is_decided_by_the_row_before():
     assert history.deciding_row(3, 2) == 2
 
 
-def test_a_looped_model_shows_the_register_that_folds_the_word():
+def test_a_looped_model_shows_the_register_that_reads_the_word():
     panel = panel_of(compile_problem("(a|b)*abb", "plt", length=4), "babb")
     history = panel.history
     assert history.register == "product"
@@ -115,7 +115,7 @@ def test_a_gate_is_made_from_what_its_wires_read():
         assert made_from[first + k] == sorted({column[literal // 2] for literal in gate.inputs})
 
 
-def test_too_many_edges_are_no_picture(monkeypatch):
+def test_too_many_edges_are_not_drawn(monkeypatch):
     panel = panel_of(compile_problem("(a|b)*abb", "mdm", length=8), "abbaaabb")
     monkeypatch.setattr(run_history, "MOST_EDGES", 3)
     assert panel.edges is None

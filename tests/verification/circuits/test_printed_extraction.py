@@ -52,7 +52,7 @@ def test_a_step_costs_the_same_depth_in_the_formula():
     assert depths[1] - depths[0] == depths[2] - depths[1] > 0
 
 
-def test_numbers_of_gates_that_outgrow_their_room_end_the_machine():
+def test_numbers_of_gates_that_outgrow_their_registers_end_the_machine():
     with pytest.raises(RegisterOverflow):
         printed_extraction(random_diffusion(1, 2, padding=1, steps=1), RegisterBound(degree=3))
 

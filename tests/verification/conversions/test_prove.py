@@ -49,7 +49,7 @@ def test_what_is_not_reached_is_unknown():
         assert prove_conversion("cot_to_pcot").verdict == "unknown"
 
 
-def test_what_is_no_question_is_an_error():
+def test_what_is_not_a_question_is_an_error():
     for arguments, sentence in (
         ({"stem": "abb"}, "unknown theorem"),
         ({"stem": "cot_to_pcot", "kind": "mdm"}, "to a pcot"),

@@ -204,7 +204,7 @@ def test_another_recurrence_is_proved(name, monkeypatch):
     assert result.verdict == "proved", result.reason
 
 
-def test_the_order_of_letters_is_asked_for_though_parity_has_none(monkeypatch):
+def test_the_order_of_letters_is_required_although_parity_does_not_need_it(monkeypatch):
     """Correct, but not by the argument that is checked: unknown, and not refuted."""
     monkeypatch.setitem(circuit_systems.UNIFORM, "parity", (2, lambda _: parity(early=0 * N)))
     problem = parse_problem("family:parity")

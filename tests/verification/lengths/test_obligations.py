@@ -41,7 +41,7 @@ def test_what_the_solver_is_not_given_is_open(arithmetic, expression):
         arithmetic.at(expression, arithmetic.row())
 
 
-def test_the_questions_can_be_asked_again(arithmetic):
+def test_the_questions_can_be_repeated(arithmetic):
     z3 = arithmetic.z3
     row = arithmetic.row()
     arithmetic.require("a bound", arithmetic.at(2 * n + N, row) >= 2, [row.n >= 0])

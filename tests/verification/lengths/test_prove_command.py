@@ -40,7 +40,7 @@ def test_nothing_settled_is_said_as_such(unmask):
     assert "0 obligations, " in out
 
 
-def test_bad_input_is_one_sentence(unmask, tmp_path):
+def test_bad_input_is_one_message(unmask, tmp_path):
     for arguments, sentence in (
         (("a", "--to", "mdm", "--every-length", "--out", str(tmp_path / "page.pdf")), ".html or .md"),
         (("a", "--to", "mdm", "--every-length", "--precision", "1"), "at least 2"),

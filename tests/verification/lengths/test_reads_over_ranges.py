@@ -68,7 +68,7 @@ def test_what_is_right_for_another_reason_is_unknown(name):
     assert proved(make(), kind, change=change, lengths=())[0].verdict == "unknown"
 
 
-def test_a_code_without_room_is_unknown():
+def test_a_code_that_is_too_small_is_unknown():
     """At the least N there are more rows than codes, so that there are no such weights."""
 
     def less_room(program):

@@ -58,7 +58,7 @@ def test_a_monoid_without_a_family_is_unknown():
     assert "1,024" in result.reason
 
 
-def test_what_is_no_regular_language_is_unknown():
+def test_what_is_not_a_regular_language_is_unknown():
     result = prove_family("expr:(a+b)*c", "mdm")
     assert result.verdict == "unknown"
     assert "regular" in result.reason

@@ -32,7 +32,7 @@ def test_all_words_by_default_where_they_are_few():
 
 
 @pytest.mark.parametrize("rare", ["xyxzx", "zzzzy"])
-def test_a_sample_leaves_out_no_word_where_it_has_room_for_all(rare):
+def test_a_sample_leaves_out_no_word_if_it_may_have_all(rare):
     """One word of 4^5 is answered otherwise, and found by no more words than there are; seeds do not matter."""
     model = compile_problem("[xyz]*", "cot", length=5)
     for seed in range(3):
@@ -106,7 +106,7 @@ def without(transformer, entry):
     return replace(transformer, embed=Matrix.of(dense))
 
 
-def test_one_character_stands_for_all_that_share_its_token():
+def test_one_character_represents_all_that_share_its_token():
     model = compile_problem(r"\d+[a-z]", "mdm", length=2)
     reference = reference_of(model, parse_problem(r"\d+[a-z]"), partial(outcomes, engine=engine()))
     words = list(reference.every_word().each)

@@ -144,7 +144,7 @@ def test_all_outputs_count_whatever_the_folder_says(tmp_path):
         assert prove(replace(model, problem={}), f"aiger:{wrong}").status == "proved"
 
 
-def test_what_cannot_be_compared_is_one_sentence(tmp_path):
+def test_what_cannot_be_compared_is_one_message(tmp_path):
     three, four = circuit_file(tmp_path, "three.aag", 1), circuit_file(tmp_path, "four.aag", 1, inputs=4)
     many = circuit_file(tmp_path, "many.aag", 3)
     bits, letters = compile_problem(three, "mdm"), compile_problem("regex:(ab)*", "mdm", length=3)

@@ -141,7 +141,7 @@ def test_a_letter_that_is_missing(tmp_path, unmask, problem, method):
         assert verdict["got"].startswith("error")
 
 
-def test_a_folder_without_input_symbols_is_none(abb, unmask):
+def test_a_folder_without_input_symbols_is_not_compared(abb, unmask):
     code, _, error = unmask("verify", abb(input_symbols=[], characters=[]), "--method", "prove")
     assert (code, "no input_symbols" in error) == (2, True)
 

@@ -340,7 +340,7 @@ def test_bases_that_name_combinations_no_word_leads_to(kind, monkeypatch):
         assert wrong_words(model)[0] == 0, seed
 
 
-def test_limits_that_are_too_low_are_told_and_never_wrong(monkeypatch):
+def test_limits_that_are_too_low_are_reported_and_never_wrong(monkeypatch):
     monkeypatch.setitem(Network.join.__kwdefaults__, "most", 5)
     monkeypatch.setattr(network, "FEW_ASSIGNMENTS", 1)
     counts = Counter()
@@ -372,7 +372,7 @@ def test_a_gate_of_sixty_inputs(kind, tmp_path):
     assert (slots[:, -1] == accept).tolist() == [False] * 60 + [True]
 
 
-def test_what_is_no_input_symbol_is_refused():
+def test_what_is_not_an_input_symbol_is_refused():
     model = compile_problem("regex:a*", "mdm", length=2)
     with pytest.raises(UnmaskError, match="not an input symbol"):
         input_numbers(model, np.array([[model.token[model.accept]] * 2]))

@@ -149,7 +149,7 @@ def test_too_many_assignments_are_refused_before_they_are_listed():
         network.join(letters[:3], most=7)
 
 
-def test_what_follows_from_the_rest_is_no_choice():
+def test_what_follows_from_the_rest_is_not_a_choice():
     network, letters, state = chain(3)
     basis, (whole, *_) = network.join([state, *letters])
     assert basis == tuple(network.letters)

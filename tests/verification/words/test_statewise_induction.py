@@ -89,7 +89,7 @@ def test_gaps_are_gone_through_state_by_state():
         assert automaton.accepts(word) != automaton_over_ab(".b..a.")[0].accepts(word)
 
 
-def test_long_chains_are_no_recursion():
+def test_long_chains_do_not_recurse():
     def parity(network, letters):
         state = letters[0]
         for letter in letters[1:]:

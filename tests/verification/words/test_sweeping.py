@@ -161,7 +161,7 @@ def test_absorption_is_merged_into_an_input():
         assert swept.equal == [(both, x)]
 
 
-def test_without_the_solver_there_is_one_sentence(monkeypatch):
+def test_without_the_solver_there_is_one_message(monkeypatch):
     monkeypatch.setitem(sys.modules, "pysat.solvers", None)
     with pytest.raises(UnmaskError, match=r"needs a SAT solver; run `pip install 'unmask\[verify\]'`"):
         sweep_pairs(CircuitBuilder(["x"]).circuit([2]), np.array([[2, 0]]))
